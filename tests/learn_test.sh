@@ -272,6 +272,7 @@ refuses "--parts: wanted at most 64, got 65" "$build/21_pipeline" --parts 65
 accepts "$build/21_pipeline" --ranks 3 --parts 2 --save pipeline --svg pipeline.svg
 accepts test -s pipeline.svg
 refuses "--ids: wanted integers below 61, as in 1,2,3, got 61" "$build/25_sinks" --model "$home/tests/fixtures/25_sinks/gpt_oss.gguf" --ids 3,61
+refuses "tokenizer.ggml.model" "$build/25_sinks" --model "$home/tests/fixtures/25_sinks/gpt_oss.gguf" --prompt hi
 refuses "L, the blocks: wanted at least one for each of 5 stages, got 4" "$build/22_grid" --stages 5
 refuses "ranks that train: wanted at most G = 8, got 9" "$build/22_grid" --tensor 9
 refuses "ranks: wanted at most 64, got 9 data x 2 stages x 4 tensor = 72" "$build/22_grid" --data 9 --tensor 4

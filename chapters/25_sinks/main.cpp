@@ -1,7 +1,5 @@
 // Attention sinks, a learned score in each head that takes weight and adds nothing, and the model
 // around them: MXFP4, layers that differ, gpt-oss.
-#include <string>
-
 #include "25_sinks/program/run_file.hpp"
 #include "25_sinks/shows/show_layers.hpp"
 #include "25_sinks/shows/show_mxfp4.hpp"
@@ -12,22 +10,22 @@
 using namespace t2t;
 
 int main(int argc, char** argv) {
-  std::string model, ids = "0";
-  std::size_t tokens = 16;
-  bool integers = false;
+  SinkFileFlags file;
   Program program("25_sinks",
                   "A sink is a learned score in each head that competes with the keys and has no "
                   "value. Shows what it takes of a row's weight, a head that learns one, and what "
                   "gpt-oss has besides: MXFP4, and layers that differ.");
-  program.input("model", model, "run this file of gpt-oss or SmolLM3 (GGUF), and nothing else");
-  program.word("ids", ids, "with --model: the tokens that are given, such as 3,14,15");
-  program.size("tokens", tokens, "with --model: how many tokens follow");
+  program.input("model", file.model,
+                "run this file of gpt-oss or SmolLM3 (GGUF), and nothing else");
+  program.word("prompt", file.prompt, "with --model: a text to continue");
+  program.word("ids", file.ids, "with --model: the tokens that are given, such as 3,14,15");
+  program.size("tokens", file.tokens, "with --model: how many tokens follow");
   program.yes(
-      "integers", integers,
+      "integers", file.integers,
       "with --model: multiply gpt-oss's experts as integers, faster and in twice the memory");
   program.has_solutions(solutions);
   return program.run(argc, argv, [&] {
-    if (!model.empty()) return run_file(model, ids, tokens, integers);
+    if (!file.model.empty()) return run_file(file);
     show_by_hand();
     program.save("shares", show_shares(program.seed()));
     show_learned(program.seed());

@@ -95,6 +95,19 @@ TEST_CASE(
   }
 }
 
+TEST_CASE(
+    "by hand: capitals begin a word for gpt-oss; DeepSeek's patterns cut one after the other") {
+  CHECK(words("XMLHttp isn'T a//\n", "gpt-4o") == Words{"XMLHttp", " isn'T", " a", "//\n"});
+  CHECK(words("HelloWorld 12345", "gpt-4o") == Words{"Hello", "World", " ", "123", "45"});
+  CHECK(words("x12345y", "deepseek-v3") == Words{"x", "123", "45", "y"});
+  CHECK(words("#tag (a) \u4f60\u597d\u3042", "deepseek-v3") ==
+        Words{"#tag", " (", "a", ")", " ", "\u4f60\u597d\u3042"});
+  CHECK(words("It's 2024!\n\n", "deepseek-llm") ==
+        Words{"It", "'", "s", " ", "2", "0", "2", "4", "!", "\n", "\n"});
+  // Digits of Hindi are in the range of Chinese, and are cut out of it afterwards.
+  CHECK(words("\u0905\u0966\u0967", "deepseek-llm") == Words{"\u0905", "\u0966", "\u0967"});
+}
+
 TEST_CASE("U+180E is not a space; other wide and no-break spaces are") {
   CHECK(words("a\u180eb") == Words{"a", "\u180e", "b"});
   CHECK(words("a \u180e") == Words{"a", " \u180e"});
@@ -105,7 +118,7 @@ TEST_CASE("U+180E is not a space; other wide and no-break spaces are") {
 
 TEST_CASE("long words of one kind are split in linear time" * doctest::test_suite("slow")) {
   const std::size_t many = 1000000;
-  for (const std::string name : {"smollm", "llama-bpe", "qwen2"}) {
+  for (const std::string name : {"smollm", "llama-bpe", "qwen2", "gpt-4o", "deepseek-v3"}) {
     CAPTURE(name);
     for (const char* letter : {"a", " ", "!", "é", "\n"}) {
       std::string text;
@@ -113,7 +126,7 @@ TEST_CASE("long words of one kind are split in linear time" * doctest::test_suit
       CHECK(words(text, name).size() == 1);
       CHECK(words(text + "7", name).size() <= 3);
     }
-    const std::size_t digits = name == "llama-bpe" ? 3 : 1;
+    const std::size_t digits = name == "smollm" || name == "qwen2" ? 1 : 3;
     CHECK(words(std::string(300000, '7'), name).size() == 300000 / digits);
   }
   // Behind so many spaces there might have been a line's end.
@@ -163,17 +176,19 @@ TEST_CASE("pairs of ids up to 151,935 have a merge each, and keep the first that
     }
 }
 
-TEST_CASE("ids equal those of the tokenizers library on every text") {
+/// Encodes the texts of a file of tests/fixtures by each line's pre-tokenizer, and compares the
+/// ids.
+static void expect_equal_ids(const char* path, std::size_t count) {
   const GgufFile file = GgufFile::open(T2T_FIXTURES "/tokenizer.gguf");
   std::map<std::string, Bpe> by_name;
-  for (const char* name : {"smollm", "gpt-2", "llama-bpe", "qwen2"}) {
-    BpeTables tables = read_tables(file);
-    tables.pre_tokenizer = name;
-    by_name.emplace(name, tables);
-  }
-  const std::vector<TokenLine> lines = read_token_lines(T2T_FIXTURES "/tokens.txt");
-  CHECK(lines.size() == 4 * 138);
+  const std::vector<TokenLine> lines = read_token_lines(path);
+  CHECK(lines.size() == count);
   for (const TokenLine& line : lines) {
+    if (!by_name.contains(line.pre_tokenizer)) {
+      BpeTables tables = read_tables(file);
+      tables.pre_tokenizer = line.pre_tokenizer;
+      by_name.emplace(line.pre_tokenizer, tables);
+    }
     CAPTURE(line.pre_tokenizer);
     CAPTURE(line.special);
     CAPTURE(line.shown);
@@ -187,6 +202,14 @@ TEST_CASE("ids equal those of the tokenizers library on every text") {
     if (left_out == 0) CHECK(bpe.decode(ids) == text);
     CHECK(bpe.decode(ids).size() + left_out == text.size());
   }
+}
+
+TEST_CASE("ids equal those of the tokenizers library on every text") {
+  expect_equal_ids(T2T_FIXTURES "/tokens.txt", 4 * 138);
+}
+
+TEST_CASE("ids by the patterns of gpt-oss and DeepSeek equal those of the tokenizers library") {
+  expect_equal_ids(T2T_FIXTURES "/tokens_later.txt", 3 * 148);
 }
 
 TEST_CASE("Qwen's tokenizer puts a text into Unicode's normal form C, the others do not") {
@@ -507,7 +530,7 @@ TEST_CASE("bad input is refused, with its message") {
              "a word of 5000000 bytes, wanted at most 4194304", std::runtime_error);
   REFUSES_AS(PreTokenizer("llama"),
              "pre-tokenizer \"llama\" is not known here; wanted one of gpt-2, smollm, "
-             "llama-bpe, qwen2",
+             "llama-bpe, qwen2, gpt-4o, deepseek-llm, deepseek-v3",
              std::runtime_error);
 
   const auto made = [](auto change) {
@@ -518,7 +541,7 @@ TEST_CASE("bad input is refused, with its message") {
   using T = BpeTables&;
   REFUSES_AS(made([](T t) { t.pre_tokenizer = "other"; }),
              "x: pre-tokenizer \"other\" is not known here; wanted one of gpt-2, "
-             "smollm, llama-bpe, qwen2",
+             "smollm, llama-bpe, qwen2, gpt-4o, deepseek-llm, deepseek-v3",
              std::runtime_error);
   REFUSES_AS(made([](T t) { t.merges.push_back("a b"); }), "x: merge 1 \"a b\" occurs twice",
              std::runtime_error);

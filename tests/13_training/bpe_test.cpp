@@ -376,7 +376,7 @@ TEST_CASE("what is refused, with its message") {
              "a word of 4194305 bytes, wanted at most 4194304", std::runtime_error);
   REFUSES_AS(train_bpe(text, {.V = 257, .pre_tokenizer = "none"}),
              "pre-tokenizer \"none\" is not known here; wanted one of gpt-2, smollm, llama-bpe, "
-             "qwen2",
+             "qwen2, gpt-4o, deepseek-llm, deepseek-v3",
              std::runtime_error);
 }
 

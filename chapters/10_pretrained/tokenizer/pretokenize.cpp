@@ -13,36 +13,39 @@
 #include <string>
 #include <vector>
 
+#include "10_pretrained/tokenizer/later_patterns.hpp"
 #include "10_pretrained/tokenizer/utf8.hpp"
 #include "files/files.hpp"
 
 namespace t2t {
 
 // [kinds]
-static constexpr const char* gpt2_words =
+static const std::string gpt2_words =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
 struct PreTokenizer::Kind {
   std::string_view name;
-  const char* words;  // the pattern, as the models' publishers write it
-  bool digits_first = false;
+  std::vector<std::string> patterns;  // as the models' publishers write them
   bool whole_words = false;
   bool bos_first = false;
   bool in_nfc = false;
 };
 
 const PreTokenizer::Kind PreTokenizer::kinds[] = {
-    {.name = "gpt-2", .words = gpt2_words},
-    {.name = "smollm", .words = gpt2_words, .digits_first = true},
+    {.name = "gpt-2", .patterns = {gpt2_words}},
+    {.name = "smollm", .patterns = {R"(\p{N})", gpt2_words}},
     {.name = "llama-bpe",
-     .words = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3})"
-              R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     .patterns = {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3})"
+                  R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"},
      .whole_words = true,
      .bos_first = true},
     {.name = "qwen2",
-     .words = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N})"
-              R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     .patterns = {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N})"
+                  R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"},
      .in_nfc = true},
+    {.name = "gpt-4o", .patterns = {gpt4o_words}},
+    {.name = "deepseek-llm", .patterns = deepseek_llm_patterns},
+    {.name = "deepseek-v3", .patterns = deepseek_v3_patterns},
 };
 // [/kinds]
 
@@ -67,14 +70,13 @@ static std::string spaces_spelled_out(std::string_view pattern) {
   std::string text;
   bool in_class = false;
   for (std::size_t at = 0; at < pattern.size(); ++at) {
-    const std::string_view two = pattern.substr(at, 2);
-    if (pattern[at] == '[' || pattern[at] == ']') in_class = pattern[at] == '[';
-    if (two != "\\s" && two != "\\S") {
-      text += pattern[at];
-      continue;
-    }
-    text += in_class ? spaces : fmt::format("[{}{}]", two == "\\S" ? "^" : "", spaces);
-    ++at;
+    const std::string_view sign = pattern.substr(at, pattern[at] == '\\' ? 2 : 1);
+    if (sign == "[" || sign == "]") in_class = sign == "[";
+    if (sign == "\\s" || sign == "\\S")
+      text += in_class ? spaces : fmt::format("[{}{}]", sign == "\\S" ? "^" : "", spaces);
+    else
+      text += sign;
+    at += sign.size() - 1;
   }
   return text;
 }
@@ -133,35 +135,30 @@ struct PreTokenizer::Pattern {
 };
 
 PreTokenizer::PreTokenizer(std::string_view name) : kind_(&kind_of(name)) {
-  if (kind_->digits_first) digit_ = std::make_shared<Pattern>(R"(\p{N})");
-  word_ = std::make_shared<Pattern>(spaces_spelled_out(kind_->words));
+  for (const std::string& pattern : kind_->patterns)
+    patterns_.push_back(std::make_shared<Pattern>(spaces_spelled_out(pattern)));
 }
 
-void PreTokenizer::for_each_word(std::string_view text,
-                                 const std::function<void(std::string_view word)>& use) const {
-  expect_utf8("text", text);
-  Pattern::Match match = word_->new_match();
-
-  // The pattern sees only the part: spaces before a digit all stay together.
-  const auto split_part = [&](std::string_view part) {
-    for (std::size_t at = 0; at < part.size();) {
-      const std::optional<Pattern::Range> word = word_->find(part, at, match);
-      if (!word || word->begin != at || word->end <= at)
-        throw std::runtime_error(fmt::format("PCRE2 found no word at offset {} of a text", at));
-      use(part.substr(at, word->end - at));
-      at = word->end;
-    }
-  };
-
-  std::size_t begin = 0;  // of the text that is not split yet
-  while (digit_) {
-    const std::optional<Pattern::Range> digit = digit_->find(text, begin, match);
-    if (!digit) break;
-    split_part(text.substr(begin, digit->begin - begin));
-    use(text.substr(digit->begin, digit->end - digit->begin));
-    begin = digit->end;
+/// Cuts a part of the text by the patterns from `step` on. A pattern sees only the part: before a
+/// digit that is cut off, spaces all stay together.
+void PreTokenizer::cut(std::string_view part, std::size_t step, const UseWord& use) const {
+  if (part.empty()) return;
+  if (step == patterns_.size()) return use(part);
+  Pattern::Match match = patterns_[step]->new_match();
+  std::size_t begin = 0;
+  while (const auto found = patterns_[step]->find(part, begin, match)) {
+    if (found->end <= begin)
+      throw std::runtime_error(fmt::format("PCRE2 found no word at offset {} of a text", begin));
+    cut(part.substr(begin, found->begin - begin), step + 1, use);
+    cut(part.substr(found->begin, found->end - found->begin), step + 1, use);
+    begin = found->end;
   }
-  split_part(text.substr(begin));
+  cut(part.substr(begin), step + 1, use);
+}
+
+void PreTokenizer::for_each_word(std::string_view text, const UseWord& use) const {
+  expect_utf8("text", text);
+  cut(text, 0, use);
 }
 
 }  // namespace t2t

@@ -14,15 +14,18 @@
 //              ends is a word
 //   qwen2      as llama-bpe, but each digit alone; the text is first put into Unicode's normal form
 //              C (unicode.hpp)
+//   gpt-4o, deepseek-llm, deepseek-v3    see later_patterns.hpp
 //
 // PCRE2 is used because \p{L} needs Unicode's tables and (?!…) looks ahead. Characters that are
 // newer than the installed PCRE2 count as signs. Radford et al. 2019, "Language Models are
 // Unsupervised Multitask Learners" (GPT-2), section 2.2.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 namespace t2t {
 
@@ -31,10 +34,12 @@ class PreTokenizer {
   /// By the name in a model's file. Throws std::runtime_error for a name that is not listed above.
   explicit PreTokenizer(std::string_view name);
 
-  /// Calls use for each word in order; all words together are the text. Throws
+  using UseWord = std::function<void(std::string_view word)>;
+
+  /// Calls use for each word in order; all words together are the text. Each pattern cuts what the
+  /// patterns before it have left, into its matches and what is between them. Throws
   /// std::runtime_error when text is not UTF-8, with the offset, or when PCRE2 fails.
-  void for_each_word(std::string_view text,
-                     const std::function<void(std::string_view word)>& use) const;
+  void for_each_word(std::string_view text, const UseWord& use) const;
 
   /// Whether a word that is itself a token is used without merging.
   bool whole_words() const;
@@ -49,9 +54,10 @@ class PreTokenizer {
   static const Kind& kind_of(std::string_view name);
   struct Pattern;
 
+  void cut(std::string_view part, std::size_t step, const UseWord& use) const;
+
   const Kind* kind_;
-  std::shared_ptr<const Pattern> digit_;  // only where each digit is a word
-  std::shared_ptr<const Pattern> word_;
+  std::vector<std::shared_ptr<const Pattern>> patterns_;
 };
 
 }  // namespace t2t

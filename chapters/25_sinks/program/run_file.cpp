@@ -11,6 +11,7 @@
 
 #include "09_language_model/generate.hpp"
 #include "10_pretrained/model/architecture.hpp"
+#include "10_pretrained/model/tokenizer.hpp"
 #include "10_pretrained/program/flags.hpp"
 #include "10_pretrained/tokenizer/byte_alphabet.hpp"
 #include "25_sinks/gpt_oss/load_gpt_oss.hpp"
@@ -75,20 +76,34 @@ static void continue_ids(const GgufFile& file, const Model& model, ModelState& s
   if (!words.empty()) print_paragraph(words);
 }
 
-void run_file(const std::string& path, const std::string& ids, std::size_t most, bool in_integers) {
-  const GgufFile file = GgufFile::open(path);
+/// The tokens of the prompt, or else the ids.
+static std::vector<int> ids_to_continue(const GgufFile& file, const SinkFileFlags& flags,
+                                        std::size_t V) {
+  if (flags.prompt.empty()) return parse_ids(flags.ids, V);
+  const Bpe bpe = read_tokenizer(file);
+  std::vector<int> ids = bpe.encode(flags.prompt);
+  if (const std::optional<int> first = bpe.first()) ids.insert(ids.begin(), *first);
+  for (const int id : ids)
+    if (std::size_t(id) >= V)
+      throw std::runtime_error(
+          fmt::format("{}: token {} of the prompt, but V = {}", file.name(), id, V));
+  return ids;
+}
+
+void run_file(const SinkFileFlags& flags) {
+  const GgufFile file = GgufFile::open(flags.model);
   if (is_gpt_oss(file)) {
-    const std::vector<int> given = parse_ids(ids, read_gpt_oss_config(file).V);
+    const std::vector<int> given = ids_to_continue(file, flags, read_gpt_oss_config(file).V);
     const GptOss gpt_oss =
-        read_gpt_oss(file, in_integers ? ExpertProducts::integers : ExpertProducts::floats);
-    ModelState state = gpt_oss_state(gpt_oss, given.size() + most);
-    return continue_ids(file, gpt_oss.model, state, given, most);
+        read_gpt_oss(file, flags.integers ? ExpertProducts::integers : ExpertProducts::floats);
+    ModelState state = gpt_oss_state(gpt_oss, given.size() + flags.tokens);
+    return continue_ids(file, gpt_oss.model, state, given, flags.tokens);
   }
   if (is_smollm3(file)) {
-    const std::vector<int> given = parse_ids(ids, read_smollm3_config(file).V);
+    const std::vector<int> given = ids_to_continue(file, flags, read_smollm3_config(file).V);
     const Model model = read_smollm3(file);
-    ModelState state(model.config(), given.size() + most);
-    return continue_ids(file, model, state, given, most);
+    ModelState state(model.config(), given.size() + flags.tokens);
+    return continue_ids(file, model, state, given, flags.tokens);
   }
   throw std::runtime_error(
       fmt::format("{}: general.architecture: wanted gpt-oss or smollm3, got {}; chapter 10 reads "

@@ -6,10 +6,18 @@
 
 namespace t2t {
 
-/// Loads the file, prints its sizes, the likeliest tokens after ids ("3,14,15"), and `most` more,
-/// each the likeliest. Words are the file's own, if it has a vocabulary. in_integers: experts in
-/// MXFP4 are multiplied as integers. Throws std::runtime_error for a file of another architecture,
-/// and as the readers and forward do.
-void run_file(const std::string& path, const std::string& ids, std::size_t most, bool in_integers);
+struct SinkFileFlags {
+  std::string model;        // the file's path
+  std::string prompt;       // a text to continue; empty: ids
+  std::string ids = "0";    // such as "3,14,15"
+  std::size_t tokens = 16;  // how many follow
+  bool integers = false;    // experts in MXFP4 are multiplied as integers
+};
+
+/// Loads the file, prints its sizes, the likeliest tokens after the prompt or the ids, and those
+/// that follow, each the likeliest. Words are the file's own, if it has a vocabulary. Throws
+/// std::runtime_error for a file of another architecture and for a prompt without a vocabulary that
+/// chapter 10 reads, and as the readers and forward do.
+void run_file(const SinkFileFlags& flags);
 
 }  // namespace t2t
