@@ -1,8 +1,8 @@
 // RoPE, rotary position embedding: in a query or key at position m, pair i of its elements is
 // rotated, as a point in the plane, by the angle m · frequency[i].
 //
-//   (a, b) → (a·cos − b·sin, a·sin + b·cos)      of that angle
-//                                                frequency[i] = θ^(−2i/D)
+//   (a, b) → (a·cos φ − b·sin φ, a·sin φ + b·cos φ)      φ = m · frequency[i]
+//                                                        frequency[i] = θ^(−2i/D)
 //
 // The dot product of a rotated query and a rotated key, their score, then depends on the two
 // positions only through their difference. Values are not rotated. Su et al. 2021, "RoFormer".
@@ -47,7 +47,7 @@ Frequencies rope_frequencies(std::size_t D,
 /// std::invalid_argument when magnitude is not a finite number above 0.
 RopeTable rope_table(std::size_t S,                   //
                      const Frequencies& frequencies,  // [D/2]
-                     float magnitude = 1);            // a factor on every cos and sin, for YaRN
+                     float magnitude = 1);            // a factor on every cos and sin (mscale)
 // [/types]
 
 /// Throws std::invalid_argument unless a table of S positions holds start … start + T − 1. The sum

@@ -20,8 +20,8 @@
 
 namespace t2t {
 
-/// Another network in the place of chapter 07's, for the reference: what it adds to the stream,
-/// [T, C].
+/// Another feed-forward network in the place of chapter 07's, for the reference: what it adds to
+/// the stream, [T, C].
 using ReferenceNetwork = std::function<Tensor<2>(const Tensor<2>& x, const BlockWeights& weights,
                                                  const BlockSettings& settings)>;
 

@@ -2,9 +2,10 @@
 //
 //   LLaMA's choices    RMSNorm, RoPE, a gated feed-forward network, no biases
 //   Qwen's choices     LLaMA's, with biases of q, k and v (Qwen 2) or QK-norm (Qwen 3)
-//   Gemma's choices    norms around each sublayer, soft-capped scores (Gemma 2), a network gated by
-//                      GELU
-//   GPT-2's choices    LayerNorm, positions added before the first block, a plain network, biases
+//   Gemma's choices    norms around each sublayer, soft-capped scores (Gemma 2), a feed-forward
+//                      network gated by GELU
+//   GPT-2's choices    LayerNorm, positions added before the first block, a feed-forward network
+//                      without a gate, biases
 //
 // Touvron et al. 2023, "LLaMA"; Radford et al. 2019, "Language Models are Unsupervised Multitask
 // Learners". Both models put the norm before each sublayer. Chapter 09 gives all blocks of a model
@@ -42,7 +43,7 @@ struct BlockSettings {
   Norm norm = Norm::rms;
   NormPlace norm_place = NormPlace::before;
   Activation activation = Activation::swiglu;
-  Biases biases = Biases::none;  // all: of q, k, v, o and both matrices of a plain network
+  Biases biases = Biases::none;  // all: of q, k, v, o and a feed-forward network without a gate
   bool uses_rope = true;  // whether q and k are rotated; if not, x already holds the positions
   float theta = 10000;    // RoPE's
   float eps = 1e-5f;      // the norms'
@@ -53,15 +54,15 @@ struct BlockSettings {
   Frequencies frequencies = {};  // RoPE's where they are scaled, [D/2]; empty: θ^(−2i/D)
   std::size_t window = 0;        // keys that a query sees, the last of them its own; 0: no limit
   bool head_norms = false;       // QK-norm: each head of q and k goes through a norm before RoPE
-  bool heads_together = false;   // QK-norm: one norm of all heads of q, and one of those of k
+  bool heads_together = false;   // QK-norm: one norm over all heads of q, one over all of k (OLMoE)
   float score_scale = 0;         // the scale of q·k (softmax_scale); 0: 1/√D
   /// Soft cap (attn_logit_softcapping): scores stay between −cap and cap; 0: none (chapter 04's
   /// ScoreRule).
   float score_cap = 0;
-  std::size_t experts = 0;  // E networks, of which each token uses some; 0: a single network
+  std::size_t experts = 0;  // E feed-forward networks, of which each token uses some; 0: just one
   std::size_t chosen = 0;   // top-k: how many experts each token uses (num_experts_per_tok)
   bool normalized = true;   // whether the weights of a token's experts add up to 1 (norm_topk_prob)
-  std::size_t shared = 0;   // F of the shared expert, which all tokens use; 0: none
+  std::size_t shared = 0;   // F of the shared expert (shared_expert_intermediate_size); 0: none
   bool shared_gate = false;  // whether the shared expert's result is multiplied by a gate
 };
 
@@ -74,9 +75,9 @@ BlockSettings gpt2_style(std::size_t C, std::size_t H);
 /// the value given. Empty if the settings are valid. The errors are: C, H, G or D is 0; G does not
 /// divide H; D is odd and RoPE is used; theta, eps or one of the frequencies is not a finite number
 /// above 0; there are frequencies, but not D/2 of them; biases are `all` and the activation is
-/// gated; chosen is not from 1 to E, or not 0 without experts; experts have F = 0; there is a
-/// shared expert without experts, or a gate without it; heads_together without head_norms;
-/// score_scale or score_cap is not 0 or a finite number above 0.
+/// gated; with experts, chosen is not from 1 to E; without experts, chosen is not 0; experts have
+/// F = 0; there is a shared expert without experts, or a gate without it; heads_together without
+/// head_norms; score_scale or score_cap is not 0 or a finite number above 0.
 std::string setting_errors(const BlockSettings& settings);
 /// Throws std::invalid_argument with these errors when there are any.
 void expect_settings(const BlockSettings& settings);
@@ -89,8 +90,8 @@ std::size_t widest(std::span<const BlockSettings> layers, Size size) {
   return most;
 }
 
-/// How the block turns products q·k into scores: under a causal mask, with the window, the factor
-/// and the cap of the settings.
+/// How the block turns products q·k into scores, for chapter 04's kernels: under a causal mask,
+/// with the window, the scale and the soft cap of the settings.
 ScoreRule rule_of(const BlockSettings& settings);
 
 /// RoPE's table for positions 0 to S − 1; empty when the settings use no RoPE. Throws as

@@ -45,8 +45,8 @@ struct BlockWeights {
   NormWeights post_attention_norm;     // [C] of what is added, in Gemma 2 and 3
   NormWeights post_feed_forward_norm;  // [C]
 
-  // Or, in a mixture of experts (chapter 14), E such networks, and what chooses among them.
-  Weight router;                            // [E, C]
+  // Or, in a mixture of experts (chapter 14), E feed-forward networks and the router.
+  Weight router;                            // [E, C]  its scores choose among the experts
   std::vector<FeedForwardWeights> experts;  // [E]
   FeedForwardWeights shared;                // the shared expert, which all tokens use, if any
   Weight shared_gate;                       // [1, C]
@@ -58,7 +58,7 @@ enum class Role {
   bias,         // 0
   matrix,       // N(0, 1/inputs): inputs with an rms of about 1 give outputs with an rms of about 1
   router,       // a matrix; its scores choose experts, so it is not rounded to few bits
-  into_stream,  // w_o and w_down, which add to the stream: as for matrix, times residual_scale
+  into_stream,  // w_o and w_down, the residual projections: as for matrix, times residual_scale
   embedding,    // a table with a row per token: N(0, 0.02²)
   positions,    // a table with a row per position: N(0, 0.01²)
 };
@@ -70,15 +70,15 @@ struct TensorInfo {
   Role role;
   std::optional<std::size_t> layer = {};   // which of a model's blocks it belongs to
   std::optional<std::size_t> expert = {};  // which of the block's experts it belongs to
-  bool shared = false;  // whether it belongs to the shared network, which all tokens use
+  bool shared = false;  // whether it belongs to the shared expert, which all tokens use
 
   std::size_t size() const { return rows * cols; }
 };
 /// "w_q", or "layer 3: w_q" in a model; "layer 3: expert 7: w_up"; "layer 3: shared: w_up".
 std::string full_name(const TensorInfo& info);
 
-/// Calls f(info, tensor) for each tensor of one network of a block, of width F. If F is 0, there is
-/// none, and every info has size 0.
+/// Calls f(info, tensor) for each tensor of one feed-forward network of a block, of width F. If F
+/// is 0, there is none, and every info has size 0.
 template <class Network, class Call>
 void for_each_tensor(Network& network, const BlockSettings& settings, std::size_t F, Call f) {
   const std::size_t C = settings.C;
@@ -158,7 +158,8 @@ void expect_fits(const TensorInfo& info, const Weight& w);
 /// would ignore is refused too.
 void expect_weights(const BlockWeights& weights, const BlockSettings& settings);
 
-/// Empty weights with one entry for each expert, to be filled tensor by tensor.
+/// Weights for these settings whose tensors are still empty, with one entry for each expert: to be
+/// filled tensor by tensor, for instance from a checkpoint.
 BlockWeights room_for(const BlockSettings& settings);
 
 /// Gives a tensor its role's initial values. residual_scale multiplies those of role

@@ -8,7 +8,8 @@
 //              bloc97 2023
 //   Llama 3    pairs with many full turns in training keep f, those with few get f / factor
 //              Llama 3.1 2024
-//   YaRN       the same, interpolated over the pair's index, and larger scores (yarn_magnitude)
+//   YaRN       as Llama 3, but interpolated by the pair's index, and with larger scores
+//              (yarn_magnitude)
 //              Peng et al. 2023
 //
 // A model that was trained or tuned with one of them must run with it. Chapter 10 reads files that
@@ -50,8 +51,8 @@ struct YarnScaling {
   double factor = 4;  // at least 1, finite
   double fast = 32;   // beta_fast (β in the paper), full turns, above slow
   double slow = 1;    // beta_slow (α), full turns, above 0
-  /// original_max_position_embeddings: positions, at least 2π · slow; pair 0 then makes `slow`
-  /// turns.
+  /// original_max_position_embeddings: positions, at least 2π · slow (where pair 0 makes
+  /// exactly `slow` turns).
   std::size_t trained = 2048;
 };
 /// The interpolation is linear in the pair's index, with both ends rounded outward, as in the
@@ -65,8 +66,9 @@ Frequencies yarn_scaling(std::size_t D,  // even, above 0
                          double theta,   // above 1, finite
                          const YarnScaling& scaling);
 
-/// YaRN's factor on cos and sin, 0.1·ln(factor) + 1. It multiplies both q and k, so scores grow by
-/// its square, as they would in a softmax of lower temperature.
+/// YaRN's factor on cos and sin (mscale, or attention_factor in Hugging Face): 0.1·ln(factor) + 1.
+/// It multiplies both q and k. Scores therefore grow by its square, as they would in a softmax of
+/// lower temperature.
 float yarn_magnitude(double factor);  // at least 1, finite
 
 }  // namespace t2t

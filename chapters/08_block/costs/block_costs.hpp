@@ -20,11 +20,11 @@ struct PartCost {
 struct BlockCosts {
   PartCost attention_norm;
   PartCost projections;  // q, k and v, with the norms of their heads
-  PartCost attention;    // queries with keys, weights with values
-  PartCost output;       // o
+  PartCost attention;    // scores and heads: queries with keys, weights with values
+  PartCost output;       // the output projection, by w_o
   PartCost feed_forward_norm;
   // Gate (if there is one), up and down. With experts: the parameters of the router and of all
-  // experts, and the FLOPs of the router and of the chosen ones; both with the shared network's.
+  // experts, and the FLOPs of the router and of the chosen ones; both with the shared expert's.
   PartCost feed_forward;
 };
 PartCost total(const BlockCosts& costs);

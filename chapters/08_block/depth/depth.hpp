@@ -4,9 +4,9 @@
 //
 // The gradient's size is measured without a backward pass. Let J be the Jacobian of the stack, the
 // derivative of its output with respect to its input. A gradient g at the output arrives at the
-// input as Jᵀg, a change v of the input arrives at the output as Jv. For g and v of independent
-// numbers from N(0, 1), E|Jv|² = E|Jᵀg|² = Σ J_ij². Random changes are therefore sent up, through
-// one layer after the other; each layer's derivative is computed by finite differences.
+// input as Jᵀg, a change v of the input arrives at the output as Jv. If the elements of g and v are
+// drawn independently from N(0, 1), E|Jv|² = E|Jᵀg|² = Σ J_ij². Random changes are therefore sent
+// up, through one layer after the other; each layer's derivative is computed by finite differences.
 #pragma once
 
 #include <vector>
@@ -21,11 +21,11 @@ enum class StackVariant { pre_norm, post_norm, norms_only, residuals_only, neith
 
 /// What is measured after some layer of a stack.
 struct StackMeasures {
-  double size;  // root mean square of the stream
+  double size;  // rms, the root mean square, of the stream
   /// Share of it that differs from token to token: 0 when all tokens are equal (rank collapse in
   /// the literature).
   double spread;
-  double gradient;  // root mean square of the gradient at the input, for one of 1 at the output
+  double gradient;  // rms of the gradient at the input if the gradient at the output has rms 1
   /// The part of the gradient that bypasses all matrices: it passes only residual connections and
   /// the norms' divisions.
   double direct_gradient;

@@ -1,12 +1,12 @@
 // The block as a model calls it: in place, for any number of tokens, of one sequence or several.
 //
 // x, [T, C], holds the rows of all sequences of a call, one after the other; the call's runs say
-// which rows are whose (runs.hpp). Norms, projections, the network and the sums treat all rows
-// alike. Only attention reads the runs, and only attention keeps something between calls. It is
-// therefore a function that the caller supplies (cached_attention.hpp has this chapter's). Two more
-// such functions can replace the network (chapter 14's experts) and change what a sublayer adds
-// (under tensor parallelism, chapter 10, each process holds a shard of the model, and the results
-// are summed over the processes). block_rows allocates nothing.
+// which rows are whose (runs.hpp). Norms, projections, the feed-forward network and the sums treat
+// all rows alike. Only attention reads the runs, and only attention keeps something between calls.
+// It is therefore a function that the caller supplies (cached_attention.hpp has this chapter's).
+// Two more such functions can replace the network (chapter 14's experts) and change what a sublayer
+// adds (under tensor parallelism, chapter 10, each process holds a shard of the model, and the
+// results are summed over the processes). block_rows allocates nothing.
 #pragma once
 
 #include <cstddef>
@@ -57,7 +57,7 @@ struct Projected {
 /// position where the sequence's last run ended; what was cached from that position on no longer
 /// counts.
 using Attention = std::function<void(const Projected& in,
-                                     Matrix heads,  // [T, H·D], to be written
+                                     Matrix heads,  // [T, H·D], attention's output, to be written
                                      const Trace& trace)>;
 
 /// Takes the feed-forward network's place: y is what is to be added to the stream.
@@ -67,15 +67,16 @@ using FeedForward = std::function<void(const Block& block,
                                        const Trace& trace)>;
 
 /// Called twice per block, with Part::attention and with Part::feed_forward. `added` is what
-/// attention or the network made, and may be changed. x is the stream, to which `added` is added
-/// only after this call; under NormPlace::both, `added` first goes through its norm. If it sums
-/// over several processes (tensor parallelism, chapter 10) and fails in one of them, it must fail
-/// in all.
+/// attention or the feed-forward network made, and may be changed. x is the stream, to which
+/// `added` is added only after this call; under NormPlace::both, `added` first goes through its
+/// norm. If it sums over several processes (tensor parallelism, chapter 10) and fails in one of
+/// them, it must fail in all.
 using BeforeSum = std::function<void(const Block& block, Part part, ConstMatrix x,
                                      Matrix added)>;  // both [T, C]
 
-/// Functions supplied by the caller. attention must be given, for instance a CachedAttention. An
-/// empty network stands for chapter 07's. With an empty before_sum nothing happens before the sum.
+/// Functions supplied by the caller. attention must be given, for instance a CachedAttention.
+/// network is the feed-forward network; an empty one stands for chapter 07's. With an empty
+/// before_sum nothing happens before the sum.
 struct BlockFunctions {
   Attention attention;
   FeedForward network = {};

@@ -4,9 +4,10 @@
 //   for each sequence of a call, at its own position:
 //     rotate q and k (RoPE)      append k and v to this layer's cache      heads = kernel(q, cache)
 //
-// The kernel, which computes heads from q and the cache, is chapter 06's unless the caller gives
-// another (chapter 11's flash attention). Where keys and values lie elsewhere, in pages (chapter
-// 15) or in no cache at all (chapter 13), another Attention replaces this one.
+// The kernel, which computes heads, attention's output, from q and the cache, is chapter 06's
+// unless the caller gives another (chapter 11's flash attention). Where keys and values lie
+// elsewhere, in pages (chapter 15) or in no cache at all (chapter 13), another Attention replaces
+// this one.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +22,8 @@
 namespace t2t {
 
 // [kernel]
-/// Attention of one sequence's queries to its keys: as grouped_attention_rows, but it has scratch
-/// memory of its own.
+/// Attention of one sequence's queries to `heads`, the keys and values in its cache. It writes
+/// attention's output, as grouped_attention_rows does, but has scratch memory of its own.
 using AttentionKernel = std::function<void(ConstMatrix q, const KeyValueHeads& heads,
                                            const ScoreRule& rule, Matrix out)>;
 
@@ -33,9 +34,9 @@ AttentionKernel grouped_kernel(std::span<const BlockSettings> layers, std::size_
 
 class CachedAttention {
  public:
-  /// Makes caches of S positions for each layer of each sequence. A call may bring up to
-  /// max_run_rows rows of one sequence and use at most as many threads as are in use now. Throws
-  /// std::invalid_argument as LayerTables does, and when sequences is 0.
+  /// Makes caches of S positions for each layer of each sequence. A call may have up to
+  /// max_run_rows rows of one sequence. It must not use more OpenMP threads than thread_count()
+  /// returns now. Throws std::invalid_argument as LayerTables does, and when sequences is 0.
   CachedAttention(std::span<const BlockSettings> layers, std::size_t S, std::size_t max_run_rows,
                   std::size_t sequences = 1, AttentionKernel kernel = {});
   CachedAttention(const BlockSettings& settings, std::size_t S, std::size_t max_run_rows)

@@ -12,9 +12,9 @@ namespace t2t {
 
 class LayerTables {
  public:
-  /// For sequences of at most S positions, and calls that pass at most max_run_rows rows of one
-  /// sequence and use at most as many threads as are in use now. Throws std::invalid_argument as
-  /// expect_settings does, for no layers, and when S or max_run_rows is 0.
+  /// For sequences of at most S positions, and calls with at most max_run_rows rows of one
+  /// sequence. A call must not use more OpenMP threads than thread_count() returns now. Throws
+  /// std::invalid_argument as expect_settings does, for no layers, and when S or max_run_rows is 0.
   LayerTables(std::span<const BlockSettings> layers, std::size_t S, std::size_t max_run_rows);
 
   /// The angles of a layer: [S, D/2], or empty without RoPE.
@@ -26,7 +26,7 @@ class LayerTables {
   /// Throws std::invalid_argument if a shape differs from what the block's settings say; if the
   /// runs don't add up to q's rows, or one names a sequence that is missing or comes twice, has no
   /// row or more than max_run_rows, or goes beyond position S − 1; if the layer does not exist or
-  /// wasn't made for this block's H, G, D and RoPE; or if more threads are in use.
+  /// wasn't made for this block's H, G, D and RoPE; or if thread_count() has grown.
   void expect_call(const Projected& in, ConstMatrix heads, std::size_t sequences) const;
 
  private:

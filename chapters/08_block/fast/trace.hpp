@@ -17,7 +17,8 @@
 namespace t2t {
 
 /// In the order in which a pre-norm model makes them. The first and the last two belong to the
-/// model (chapter 09), the others to a block. block_rows.hpp lists the order in post-norm.
+/// model (chapter 09), the others to a block. block_rows.hpp lists the order in post-norm. In
+/// Hugging Face's code, the width of `hidden` is intermediate_size, and hidden_states are our x.
 enum class Part {
   embedding,  // after a table of positions is added, if there is one
   attention_norm,
@@ -26,8 +27,8 @@ enum class Part {
   v,
   q_rotated,  // under RoPE only, like k_rotated
   k_rotated,
-  heads,                // each head's weighted mean of values
-  attention,            // heads·w_oᵀ, what is added
+  heads,                // attention's output: each head's weighted mean of values
+  attention,            // the output projection of heads, heads·w_oᵀ: what is added to x
   post_attention_norm,  // with norms on both sides: what is added then
   x_plus_attention,     // the sum; in post-norm before its norm
   feed_forward_norm,

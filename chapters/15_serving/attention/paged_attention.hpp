@@ -1,8 +1,8 @@
 // The attention function of a model whose sequences keep their keys and values in pages: it takes
 // the place of chapter 08's Attention.
 //
-// Each layer has one pool of pages. Each sequence has one table of pages for all layers: where it
-// lists page 7, page 7 of every layer's pool is meant. Whoever owns the tables says which pages a
+// Each layer has a paged KV cache. Each sequence has one table of pages for all layers: where it
+// lists page 7, page 7 of every layer's cache is meant. Whoever owns the tables says which pages a
 // sequence has (pages/page_pool.hpp knows which are free); this function writes new keys and values
 // to them and reads the old ones there. Two sequences may share a page.
 #pragma once

@@ -26,7 +26,7 @@ Tensor<2> paged_attention(const Tensor<2>& q, const PagedRun& run, const PagedLa
   return grouped_query_attention(q, k, v, q.shape(1) / D, G, rule);
 }
 
-/// The most neighbouring queries of a task: they use a stretch's keys while these are in a near
+/// The most consecutive queries of a task: they use a stretch's keys while these are in a near
 /// cache.
 static constexpr std::size_t most_tokens = 4;
 
@@ -101,7 +101,7 @@ static void load_stretch(std::span<const PagedRun> runs, const PagedScratch::Tas
   load_positions(*layer.quantized, runs[task.run].table, task.g, seen, rows.k, rows.v);
 }
 
-/// The keys and values of these positions, page by page. Pages that are also neighbours in memory
+/// The keys and values of these positions, page by page. Pages that are also contiguous in memory
 /// make one piece. Quantized pages have been loaded, in one piece.
 static void find_pieces(const PagedRun& run, const PagedLayer& layer, std::size_t g, KeyRange keys,
                         std::size_t thread, PagedScratch& scratch) {

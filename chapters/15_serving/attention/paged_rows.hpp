@@ -1,4 +1,4 @@
-// Attention over pages: the keys and values of a sequence lie in pages that need not be neighbours,
+// Attention over pages: the keys and values of a sequence lie in pages that need not be contiguous,
 // and a table says which page holds which positions.
 //
 //   position s of a sequence lies in page table[s / page_size], at offset s % page_size
@@ -32,8 +32,9 @@
 
 namespace t2t {
 
-/// One layer's KV cache, in pages, for all sequences. Owns nothing. Neighbouring pages of a head
-/// are neighbours in memory, so that a sequence with consecutive pages is read from front to back.
+/// One layer's KV cache, in pages, for all sequences. Owns nothing. For each head, pages with
+/// consecutive numbers are contiguous in memory, so that a sequence with consecutive pages is read
+/// from front to back.
 struct PagedLayer {
   const float* keys;    // [G, pages, page_size, D]; null if pages are quantized
   const float* values;  // [G, pages, page_size, D]; null if pages are quantized
@@ -73,21 +74,22 @@ Tensor<2> paged_attention(const Tensor<2>& q,  // [T, H·D]
                           const PagedRun& run, const PagedLayer& layer, const ScoreRule& rule);
 
 /// The kernel's memory, made once and used by all layers. It grows when a call needs more than any
-/// before. A query of a group has N·P results, for the N query heads of the group and the P
-/// stretches of its task; the P results of a head are neighbours.
+/// before. For each query (a token) and group there are N·P partial outputs: one for each of the
+/// group's N query heads and each of the P stretches that the query sees. The P partial outputs of
+/// a head are contiguous; join_stretches makes one output of them.
 struct PagedScratch {
   struct Task {
     std::size_t run, g, first, tokens;  // queries first … first + tokens − 1 of the run
     KeyRange stretches;                 // those that the task computes
-    std::size_t results;                // where its N·P results begin, if it has one query
+    std::size_t results;  // where the N·P partial outputs begin, if the run has one query
   };
   std::vector<Task> tasks;
-  std::size_t of_thread = 0;                  // results of one thread, for tasks of several queries
-  std::vector<float> scores;                  // [threads, N·256]
+  std::size_t of_thread = 0;  // partial outputs of one thread, for tasks of several queries
+  std::vector<float> scores;  // [threads, N·256]
   std::vector<std::vector<KeyPiece>> pieces;  // [threads]: a stretch, page by page
   std::vector<float> loaded;  // [threads, 2, 256, whole_blocks(D)]: keys, values of quantized pages
-  std::vector<float> stretches;  // [results, D]: outputs of attend_stretch
-  std::vector<float> log_sums;   // [results]
+  std::vector<float> stretches;  // [partial outputs, D], by attend_stretch
+  std::vector<float> log_sums;   // [partial outputs]
 };
 
 /// The kernel, for all runs of a call. The runs are listed in the order of their rows: the first

@@ -23,9 +23,9 @@ struct QuantizedPages {
                  std::size_t D);
 };
 
-/// Expands head g's keys and values at these positions of a sequence with this table into floats: a
-/// row of k and of v for each, with whole_blocks(D) floats or more from row to row. Checks nothing
-/// and never throws, so that parallel loops may call it.
+/// Expands head g's keys and values at these positions of a sequence with this table into floats:
+/// one row of k and one of v per position. The row stride is at least whole_blocks(D) floats.
+/// Checks nothing and never throws, so that parallel loops may call it.
 void load_positions(const QuantizedPages& pages, std::span<const std::size_t> table, std::size_t g,
                     KeyRange positions, Matrix k, Matrix v);
 

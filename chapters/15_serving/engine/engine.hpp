@@ -37,18 +37,19 @@ class Engine {
   std::size_t submit(Request request);
   /// Ends a sequence at once and gives its pages back. False if there is none with this id.
   bool cancel(std::size_t id) { return sequences_.remove(id); }
-  /// Does one step. Returns what happened, in the order of the sequences' arrival. If no token can
-  /// be chosen from a sequence's logits, such as NaN, it ends with an error; the others continue.
-  /// If the model runner throws, no sequence has read a token, and step can be called again; some
-  /// sequences may have been preempted, admitted, or given pages that they don't use yet.
+  /// Does one step. Returns what happened, in the order of the sequences' arrival. If a sequence's
+  /// logits allow no choice (they are NaN, for instance), the sequence ends with an error; the
+  /// others continue. If the model runner throws, no sequence has read a token, and step can be
+  /// called again; some sequences may have been preempted, admitted, or given pages that they don't
+  /// use yet.
   std::vector<Event> step();
   bool idle() const { return running().empty() && waiting().empty(); }
 
   /// If given, receives the logits of each new token of a sequence before they are filtered and the
   /// token is chosen. What it throws becomes the sequence's error.
   std::function<void(std::size_t id, ConstRow logits)> on_logits;
-  /// If given, receives the logits before each token of the prompts whose requests want them, from
-  /// their second token on, in order and once each. What it throws becomes the sequence's error.
+  /// If given, receives the logits that predict each prompt token from the second on, for requests
+  /// that want them, in order and once each. What it throws becomes the sequence's error.
   std::function<void(std::size_t id, int token, ConstRow logits)> on_prompt_logits;
 
   const std::vector<Sequence>& running() const { return sequences_.running(); }

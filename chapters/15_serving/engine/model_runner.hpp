@@ -29,12 +29,11 @@ struct EngineOptions {
   std::size_t page_size = 16;  // tokens of a page
   std::size_t sequences = 16;  // that run at the same time
   std::size_t budget = 128;    // tokens of a step
-  /// The most prompt tokens in a step in which other sequences decode. A step may exceed this as
-  /// long as it reads at most `sequences` tokens in all. 0: as many as the budget allows.
+  /// The most prompt tokens in a step in which other sequences decode. A step may always read
+  /// `sequences` tokens in all, even if that is more. 0: as many as the budget allows.
   std::size_t chunk = 0;
   std::size_t bits = 32;  // of a key or value: 32 (a float), 8 or 4
-  std::size_t swap =
-      0;  // most pages of preempted sequences that are kept outside of the pool (swap space)
+  std::size_t swap = 0;   // at most so many copies of preempted sequences' pages (swap space)
 
   /// How many pages this many tokens need.
   std::size_t pages_for(std::size_t tokens) const { return (tokens + page_size - 1) / page_size; }
@@ -46,7 +45,7 @@ using PageCopy = std::vector<std::byte>;
 struct ModelRunner {
   EngineOptions options;  // that it was made with
   std::size_t V;          // logits in a row
-  std::size_t positions;  // the most that a sequence can have
+  std::size_t positions;  // a sequence can have at most so many
   /// Runs the model on all chunks at once and writes their `wanted` rows of logits, in their order.
   std::function<void(std::span<const Chunk> chunks, Matrix logits)> run;
   /// A copy of a page's contents. This and put may be omitted if options.sequences is 1.
@@ -55,14 +54,14 @@ struct ModelRunner {
   std::function<void(std::size_t page, std::span<const std::byte> copy)> put = {};
 };
 
-/// A model whose keys and values lie in pages. The model must outlive it. Of `slots`, what is
-/// called in a pass is used: embedded, before_sum and scored. Throws as ModelState and
-/// PagedAttention do.
+/// A model whose keys and values lie in pages. The model must outlive it. Of these options only the
+/// functions called during a pass are used: embedded, before_sum and scored. Throws as ModelState
+/// and PagedAttention do.
 ModelRunner model_runner(const Model& model, const EngineOptions& options,
                          const StateOptions& slots = {});
 
-/// What such a runner does with chunks: tells the attention's memory their tables [sequences], and
-/// runs the model. Throws as forward does.
+/// What model_runner's run does: sets the page table of each chunk's sequence, in `tables`
+/// [sequences], then runs the model. Throws as forward does.
 void run_chunks(const Model& model, ModelState& state, std::span<std::vector<std::size_t>> tables,
                 std::span<const Chunk> chunks, Matrix logits);
 

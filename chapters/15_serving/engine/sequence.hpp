@@ -31,8 +31,8 @@ struct Request {
   /// id outside [0, V).
   Drafter drafter = {};
   std::size_t max_drafts = 4;
-  /// Whether Engine::on_prompt_logits receives the logits before each token of the prompt. Then the
-  /// whole prompt is read, whatever is found in pages.
+  /// Whether Engine::on_prompt_logits receives the logits that predict each prompt token from the
+  /// second on. Then the whole prompt is read, whatever is found in pages.
   bool wants_prompt_logits = false;
 };
 

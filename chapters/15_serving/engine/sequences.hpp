@@ -26,13 +26,13 @@ class Sequences {
   /// A running sequence. Throws std::out_of_range if none has this id.
   Sequence& running_sequence(std::size_t id);
 
-  /// The next step's limits. While sequences are answered, prompts are read in small chunks, so
-  /// that no step takes long.
+  /// The next step's limits. While some sequences decode, prompts are read in small chunks, so that
+  /// no step takes long.
   StepLimits limits() const;
   std::vector<ScheduledSequence> scheduled_running() const;
   /// The waiting sequences that may be admitted, oldest first, at most as many as may still run.
-  /// The list ends before the first one whose prefix an older sequence is still to compute, since
-  /// no sequence overtakes an older one.
+  /// If an older sequence has yet to compute a waiting sequence's prefix, the list ends before that
+  /// sequence: it waits for the prefix, and no younger sequence may overtake it.
   std::vector<ScheduledSequence> scheduled_waiting() const;
 
   /// Lets a running sequence wait. Without copies of its pages, its tokens are read again.

@@ -5,10 +5,10 @@
 //   out[b,h]   = Σ over s of weights[s]·v[s,g]              for all positions s of sequence b
 //
 // It is chapter 11's decode_split.cu with two changes. Each warp copies its next 16 keys from the
-// pages in the sequence's table. And a stretch has 256 positions and begins at a multiple of 256,
-// whatever the other sequences and the number of multiprocessors. The bits of a row of out
-// therefore depend on its sequence alone: not on the other sequences, its choice of pages, or the
-// page size.
+// pages in the sequence's table. And a stretch (a split, in Flash-Decoding) has 256 positions and
+// begins at a multiple of 256, whatever the other sequences and the number of multiprocessors. The
+// bits of a row of out therefore depend on its sequence alone: not on the other sequences, its
+// choice of pages, or the page size.
 //
 // Elements are bf16, sums float32. Positions that the sequence has not reached yet are not read.
 // The caller has already written the new token's key and value.
@@ -28,7 +28,7 @@ constexpr int gpu_stretch = 256;
 
 /// The sequences of a step: their tables, and how they are cut into stretches.
 struct PagedPlan {
-  int pages, page_size;      // of the store, and positions of a page
+  int pages, page_size;      // of a layer's KV cache, and positions of a page
   std::vector<int> lengths;  // [B]: positions of each sequence
   std::vector<int>
       tables;  // the pages of all sequences, sequence by sequence, in the order of positions
@@ -62,7 +62,7 @@ struct PagedSequences {
   DeviceBuffer<int> lengths, tables, table_at, stretch_at, stretch_sequence;
 };
 
-/// What a call reads and writes, in device memory. The store is one layer's.
+/// What a call reads and writes, in device memory: keys and values are the KV cache of one layer.
 struct PagedCall {
   const bf16* q;       // [B, H, D], or more rows, if `rows` says which
   const bf16* keys;    // [G, pages, page_size, D]
@@ -71,8 +71,8 @@ struct PagedCall {
   int H, G, D;
 };
 
-/// Floats of device memory that attend_pages needs: for each stretch a mean and a log-sum-exp of
-/// each head.
+/// Floats of device memory that attend_pages needs: a partial output, [D], and a log-sum-exp for
+/// each stretch and head.
 std::size_t paged_scratch(const SequencesOnDevice& sequences, int H, int D);
 
 /// Writes all rows of out. scratch must hold paged_scratch floats of device memory. Throws
@@ -86,8 +86,9 @@ void expect_paged_call(const PagedCall& call);
 void expect_decode_call(const PagedCall& call, const SequencesOnDevice& sequences,
                         const float* scratch);
 
-/// What plan_sequences shares with other plans: its checks of all tables, for `count` of what is
-/// called name; and its checks of sequence b's table, whose used pages are appended to `to`.
+/// What plan_sequences shares with other plans. expect_tables checks that there is a table for each
+/// of `count` things, which the message calls `name`, and that the sizes are valid. add_pages
+/// checks sequence b's table and appends the pages that it uses to `to`.
 void expect_tables(std::span<const std::vector<std::size_t>> tables, const char* name,
                    std::size_t count, int pages, int page_size);
 void add_pages(std::size_t b, const std::vector<std::size_t>& table, long length, int pages,

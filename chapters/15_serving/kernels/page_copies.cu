@@ -1,5 +1,5 @@
 // Copies between a page's parts, which lie a whole store apart, and memory where they are
-// neighbours. A block copies a store's part, 16 bytes for each thread at a time.
+// contiguous. A thread block copies a store's part, 16 bytes for each thread at a time.
 #include <string>
 
 #include "11_flash_attention/kernels/row_kernels.hpp"

@@ -1,5 +1,5 @@
-// A page's keys and values of all layers, side by side: for copies of pages. One launch and one
-// copy then take the place of a copy for each layer and head.
+// A page's keys or values of all layers, in contiguous memory: for copies of pages. One launch and
+// one copy then take the place of a copy for each layer and head.
 #pragma once
 
 #include <cstddef>
@@ -8,16 +8,17 @@
 
 namespace t2t {
 
-/// Pages of several stores, such as all layers' groups of keys, in device memory.
+/// The pages of all layers' keys, or of all layers' values, in device memory. Each group of heads
+/// of each layer has a part of its own, a store.
 struct PageStore {
   bf16* rows;  // [stores, pages, page]
   int stores, pages;
   std::size_t page;  // elements of a page in one store: a multiple of 8
 };
 
-/// packed [stores, page] becomes what the stores have in a page, and back. Throw
-/// std::invalid_argument for a page that is not there, and for sizes and pointers that the kernel
-/// cannot take.
+/// pack_page copies page `number` of every store into contiguous memory, packed [stores, page];
+/// unpack_page copies it back. Both throw std::invalid_argument for a page that does not exist, and
+/// for sizes and pointers that the kernel cannot take.
 void pack_page(const PageStore& store, std::size_t number, bf16* packed);
 void unpack_page(const PageStore& store, std::size_t number, const bf16* packed);
 

@@ -19,7 +19,7 @@ static int count_of(int positions, int piece) {
   return positions / piece + (positions % piece > 0 ? 1 : 0);
 }
 
-/// Throws unless sequence b's table names pages of the store, and enough of them.
+/// Throws unless sequence b's table names pages of the cache, and enough of them.
 static void expect_table(std::size_t b, const std::vector<std::size_t>& table, long length,
                          int pages, int page_size) {
   const int longest = most - gpu_stretch;  // a step past the last stretch must also fit an int

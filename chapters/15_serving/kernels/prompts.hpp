@@ -1,15 +1,16 @@
-// Prompts over pages on a GPU: several new tokens of each of some sequences, whose keys and values
-// lie in pages as paged_rows.hpp says.
+// Prompts over pages on a GPU: several new tokens per sequence. The sequences' keys and values lie
+// in pages as paged_rows.hpp says.
 //
 //   weights[t,s] = softmax over s of q[t,h]·k[s,g] / √D      for all s up to t's own position
 //   out[t,h]     = Σ over s of weights[t,s]·v[s,g]           g = h / (H / G)
 //
-// It is chapter 11's rung 4, whose tiles of keys are copied from pages. The host lists the tiles of
-// queries of all sequences: a tile has up to 128 neighbouring rows of one sequence. A row's keys
-// are taken in the order of their positions, in tiles that begin at multiples of 64 (D = 64) or 32
-// (D = 128). The bits of a row of out therefore depend on its sequence alone: not on the other
-// sequences, on how its prompt was cut into chunks, its choice of pages, or the page size. They
-// differ from those of decode_pages.cu, which adds up the same terms in another order.
+// It is chapter 11's fourth rung, attention with asynchronous copies (swizzle_async.cu), but tiles
+// of keys are copied from pages. The host lists the tiles of queries of all sequences: a tile has
+// up to 128 consecutive rows of one sequence. A row's keys are taken in the order of their
+// positions, in tiles that begin at multiples of 64 (D = 64) or 32 (D = 128). The bits of a row of
+// out therefore depend on its sequence alone: not on the other sequences, on how its prompt was cut
+// into chunks, its choice of pages, or the page size. They differ from those of decode_pages.cu,
+// which adds up the same terms in another order.
 //
 // The caller has already written the keys and values of all rows. Positions after a tile's last row
 // are not read.
@@ -25,23 +26,23 @@ namespace t2t {
 /// Rows of a tile of queries.
 constexpr int prompt_tile_rows = 128;
 
-/// The new tokens of one sequence: neighbouring rows of q and out, at neighbouring positions.
+/// The new tokens of one sequence: consecutive rows of q and out, at consecutive positions.
 struct PromptRows {
   int row;       // the first, in q and out
   int rows;      // their number
   int position;  // of the first, in the sequence
 };
 
-/// A block's queries.
+/// The queries of one thread block.
 struct PromptTile {
   int row, rows, position;  // as in PromptRows; at most prompt_tile_rows rows
   int table_at;             // where the sequence's pages begin in `tables`
 };
 
-/// The prompts of a step, cut into tiles: those that see the most keys come first, since a block
-/// that begins last should end soon.
+/// The prompts of a step, cut into tiles: those that see the most keys come first, since the thread
+/// blocks that begin last should end soon.
 struct PromptPlan {
-  int pages, page_size;     // of the store, and positions of a page
+  int pages, page_size;     // of a layer's KV cache, and positions of a page
   std::vector<int> tables;  // the pages of all sequences, as in PagedPlan
   std::vector<PromptTile> tiles;
 };

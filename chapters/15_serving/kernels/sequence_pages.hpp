@@ -21,7 +21,8 @@ struct SequencePages {
 
 /// Begins to copy keys s to s + rows − 1 and their values into tiles [rows, D], and looks each of
 /// them up in the table. Keys from `last` on are not read, and their rows become 0. `threads`
-/// threads call it together, each with its number.
+/// threads call it together, each with its number. A chunk is 16 bytes of a row, as in
+/// async_tiles.hpp.
 template <int D, int rows, int threads>
 __device__ __forceinline__ void copy_keys(bf16* k_tile, bf16* v_tile, const SequencePages& sequence,
                                           int s, int last, unsigned thread) {

@@ -10,7 +10,7 @@ namespace t2t {
 
 namespace {
 
-/// The lists of a chunk: the place of each row's key and value; what SequencesOnDevice and
+/// The lists of a batch: the place of each row's key and value; what SequencesOnDevice and
 /// PromptsOnDevice point at; and last the tables, first those of the sequences that decode.
 enum List : std::size_t {
   places,
@@ -27,7 +27,7 @@ enum List : std::size_t {
 
 static std::size_t stretches_of(std::size_t S) { return (S + gpu_stretch - 1) / gpu_stretch; }
 
-/// How long each list may become: all sequences are in a chunk, with all of their pages.
+/// How long each list may become: all sequences are in a batch, with all of their pages.
 static std::vector<std::size_t> longest(const EngineOptions& options, std::size_t S) {
   const std::size_t n = options.sequences, of_tile = sizeof(PromptTile) / sizeof(int);
   const std::size_t most_tiles = n + options.budget / prompt_tile_rows;

@@ -1,12 +1,13 @@
 // A model's keys and values in pages on a device, in bf16: a DeviceCache that takes the place of
 // the device model's own.
 //
-// A chunk's rows are those of several sequences. A sequence with one row decodes, by
-// decode_pages.cu, and one with several rows reads a prompt, by prompt_pages.cu: at most three
-// launches for each layer, however many sequences there are. Before them, lists of the chunk are
-// copied to the device: where each new key goes, the tables, and how the sequences are cut into
-// blocks. A chunk in which all sequences decode, with as many rows, logits and stretches as the
-// last one, has the same launches, which are then recorded as a graph and repeated.
+// A batch (chapter 11's model calls it a chunk) has rows of several sequences. A sequence with one
+// row decodes, by decode_pages.cu, and one with several rows reads a prompt, by prompt_pages.cu: at
+// most three launches for each layer, however many sequences there are. Before them, lists of the
+// batch are copied to the device: where each new key goes, the tables, and how the sequences are
+// divided among thread blocks. A batch in which all sequences decode, with as many rows, logits and
+// stretches as the one before it, makes the same kernel launches; these are recorded as a CUDA
+// graph and replayed.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +27,8 @@ namespace t2t {
 class DevicePages {
  public:
   /// Makes the pages that the options ask for, for sequences of up to S tokens. Throws
-  /// std::invalid_argument when the pages of a layer have 2^31 places or more; std::runtime_error
-  /// when the device has too little memory.
+  /// std::invalid_argument when the pages of a layer have 2^31 positions or more;
+  /// std::runtime_error when the device has too little memory.
   DevicePages(const Config& config, const EngineOptions& options, std::size_t S);
   DevicePages(const DevicePages&) = delete;  // what cache() returns refers to it
 
@@ -43,18 +44,18 @@ class DevicePages {
   void put(std::size_t page, std::span<const std::byte> copy);
   std::size_t bytes_of_a_page() const { return 2 * packed_.size() * sizeof(bf16); }
 
-  /// Bytes of the last chunk's lists.
+  /// Bytes of the last batch's lists.
   std::size_t bytes_of_lists() const { return lists_.bytes(); }
 
  private:
-  /// What is the same in all repetitions of a recorded chunk.
+  /// What is the same whenever a recorded batch is replayed.
   struct Shape {
     std::size_t rows, wanted;
     int stretches;
     bool operator==(const Shape&) const = default;
   };
   void prepare(const PlannedRows& rows);
-  void set_places(const PlannedRows& rows);
+  void set_places(const PlannedRows& rows);  // where each row's key and value are written
   void set_decodes(std::span<const PageTable> of, std::span<const int> lengths,
                    std::span<const int> rows, std::vector<int>& in_all);
   void set_prompts(std::span<const PageTable> of, std::span<const PromptRows> rows,
@@ -70,10 +71,10 @@ class DevicePages {
   DeviceBuffer<bf16> packed_;         // [L, G, page_size, D], on the way to a copy and back
   DeviceBuffer<float> scratch_;       // of decode_pages.cu
   FixedLists lists_;
-  SequencesOnDevice decodes_ = {};  // of this chunk; B = 0: none
-  PromptsOnDevice prompts_ = {};    // of this chunk; count = 0: none
-  std::optional<Shape> last_;       // of the last chunk, if it may be repeated
-  std::optional<Graph> recorded_;   // of a chunk of that shape
+  SequencesOnDevice decodes_ = {};  // of this batch; B = 0: none
+  PromptsOnDevice prompts_ = {};    // of this batch; count = 0: none
+  std::optional<Shape> last_;       // of the last batch, if it may be replayed
+  std::optional<Graph> recorded_;   // of a batch of that shape
 };
 
 }  // namespace t2t

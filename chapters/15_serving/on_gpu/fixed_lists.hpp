@@ -1,4 +1,4 @@
-// Lists of ints on a device, each at a place of its own in one buffer. A step's lists take one
+// Lists of ints on a device, each at an offset of its own in one buffer. A step's lists take one
 // copy, and recorded launches find the lists of a later step where they found those of their own.
 // The longest list should be the last: what it does not use is not copied. Runs on the host.
 #pragma once

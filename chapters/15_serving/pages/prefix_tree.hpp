@@ -26,7 +26,7 @@
 
 namespace t2t {
 
-/// The hash for looking a node up: FNV-1a over the parent's place in the tree and then the tokens,
+/// The hash for looking a node up: FNV-1a over the parent's index in the tree and then the tokens,
 /// each as an integer of 8 bytes, the lowest byte first. The hash begins as 0xcbf29ce484222325; for
 /// each byte it is XORed with the byte and multiplied by 0x100000001b3.
 std::uint64_t hash_of_page(std::size_t parent, std::span<const int> tokens);
@@ -39,9 +39,9 @@ class PrefixTree {
   PrefixTree(PagePool& pool, std::size_t page_size, HashOfPage hash = hash_of_page);
   PrefixTree(const PrefixTree&) = delete;  // a copy would give the same pages back
 
-  /// The pages of a sequence's prefix, from the root, as far as the tree has them. At least one
-  /// token of the sequence is left, since its logits must be computed. Changes nothing: whoever
-  /// uses the pages must share them in the pool.
+  /// The pages of a sequence's prefix, from the root, as far as the tree has them. They never
+  /// cover the whole sequence: its last token must be read to get its logits. Changes nothing:
+  /// whoever uses the pages must share them in the pool.
   std::vector<std::size_t> find(std::span<const int> ids) const;
 
   /// Enters a sequence's full pages. `ids` are its first tokens, all of which have been computed,
@@ -83,8 +83,8 @@ class PrefixTree {
   HashOfPage hash_;
   std::size_t page_size_;                                        // tokens of a page
   std::vector<Node> nodes_;                                      // nodes_[root] has no page
-  std::vector<std::size_t> unused_;                              // places in nodes_
-  std::unordered_multimap<std::uint64_t, std::size_t> by_hash_;  // the places of all nodes but root
+  std::vector<std::size_t> unused_;                              // indices into nodes_
+  std::unordered_multimap<std::uint64_t, std::size_t> by_hash_;  // to the index of a node, not root
   std::uint64_t now_ = 0;                                        // counts the calls of insert
 };
 

@@ -1,8 +1,8 @@
 // The scheduler: which sequences advance in the next step, and by how many tokens.
 //
 // A server computes in steps. In one step the model reads some tokens of several sequences at once,
-// up to a budget: the last token of each sequence that is being answered, and as many prompt tokens
-// as still fit. Sequences join and leave between two steps ("continuous batching", Yu et al. 2022,
+// up to a budget: the last token of each sequence that is decoding, and as many prompt tokens as
+// still fit. Sequences join and leave between two steps ("continuous batching", Yu et al. 2022,
 // "Orca"), and a long prompt is read in chunks, so that it does not hold up all others (Agrawal et
 // al. 2023, "SARATHI").
 //
@@ -10,19 +10,19 @@
 // plan is made in three rounds, each from the oldest sequence to the youngest:
 //
 //   1  Decode: each running sequence with one token left to read reads it.
-//   2  Prefill: each running sequence with more left reads a chunk, as many tokens as the budget
-//      and its own and the free pages allow. That may be none.
+//   2  Prefill: each running sequence with more left reads a chunk: as many tokens as are left in
+//      the budget and fit into its own pages and the free ones. That can be 0 tokens.
 //   3  Admission: waiting sequences are admitted, and read as many tokens as the budget allows,
 //      while fewer than `sequences` run and budget is left. A sequence needs free pages for all its
 //      unread tokens, not only for its chunk. The first sequence that can't be admitted ends the
 //      round: no younger one overtakes it.
 //
-// If an answer needs a page when none is free, the youngest running sequence is preempted, again
-// and again until a page is free. It may be the sequence that needs the page itself, unless it is
-// the oldest: the oldest is never preempted, and goes without a token in this step if there is no
-// page. In round 2 sequences are preempted in the same way, but only for the oldest sequence, and
-// only while it could not read a single token. If a sequence is preempted, none is admitted in the
-// same step.
+// If a decoding sequence needs a page when none is free, the youngest running sequence is
+// preempted, again and again until a page is free. It may be the sequence that needs the page
+// itself, unless it is the oldest: the oldest is never preempted, and goes without a token in this
+// step if there is no page. In round 2 sequences are preempted in the same way, but only for the
+// oldest sequence, and only while it could not read a single token. If a sequence is preempted,
+// none is admitted in the same step.
 //
 // A preempted sequence gives its pages back and waits. The tokens that it was to read in this step
 // return to the budget. The new pages for those tokens are free again, and so are its `freed`
@@ -57,8 +57,8 @@ struct ScheduledSequence {
 };
 
 struct StepLimits {
-  std::size_t budget;     // most tokens of a step
-  std::size_t sequences;  // most sequences that run at the same time
+  std::size_t budget;     // at most so many tokens in a step
+  std::size_t sequences;  // at most so many sequences run at the same time
   std::size_t page_size;  // tokens of a page
 };
 
@@ -75,10 +75,10 @@ struct StepPlan {
 
 /// The plan, by the rules at the top of this file. `running`, at most `sequences` of them, and
 /// `waiting` come in any order. A waiting sequence has no pages yet: its `computed` and `pages` say
-/// what it would have without reading, in pages of other sequences and in copies. `free` is how
-/// many pages are free or can be evicted. The `claimed` pages of a waiting sequence are among them
-/// until it is admitted, not after. It is admitted if these and the new pages for all its tokens
-/// are at most `free`, and takes these and the new pages for its chunk. Throws
+/// what it will have as soon as it is admitted, in pages of other sequences and in copies. `free`
+/// is how many pages are free or can be evicted. The `claimed` pages of a waiting sequence still
+/// count in `free`. It is admitted if `claimed` plus the new pages for all its tokens is at most
+/// `free`; then `claimed` plus the new pages for its chunk are subtracted. Throws
 /// std::invalid_argument unless the limits are at least 1, the budget is at least `sequences`, at
 /// most `sequences` sequences run, and each sequence has a token to read and pages for its computed
 /// tokens.

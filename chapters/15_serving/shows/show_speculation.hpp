@@ -3,7 +3,7 @@
 
 namespace t2t {
 
-/// A sequence whose beginning drafts its end, step by step.
+/// A sequence that repeats its beginning, so that drafts are found there.
 void show_drafts();
 
 /// How many times as fast a sequence advances, by the acceptance rate.

@@ -15,7 +15,7 @@ ModelRunner toy_runner(const EngineOptions& options, std::size_t V);
 /// Its next token after these tokens.
 int toy_answer(std::span<const int> tokens, std::size_t V);
 
-/// Drafts its next tokens, but a wrong one after `wrong` of every hundred prefixes.
+/// A drafter of the toy runner's next tokens, about `wrong` percent of which are wrong.
 Drafter toy_drafter(std::size_t V, std::size_t wrong);
 
 }  // namespace t2t
