@@ -200,7 +200,8 @@ static void show_speed(Random& random) {
   Tensor<2> picked = empty(many.size(), 1024);
   const double seconds = median_seconds([&] { embed_rows(many, large, picked); });
   print_roofline_bytes("32768 tokens, table [32000, 1024]", seconds,
-                       2.0 * double(picked.size()) * sizeof(float), copy_bandwidth(), "a copy");
+                       2.0 * double(picked.size()) * sizeof(float), copy_bandwidth(),
+                       "copying memory");
 }
 
 /// The table, once as floats and once as doubles for its statistics; x and the logits.

@@ -35,7 +35,7 @@ inline void show_speed(const Settings& set) {
   print_section("Speed");
   fmt::print("  x [{}, {}], larger than the caches, {} threads\n\n", T, C, thread_count());
   const auto line = [&](const char* name, const std::function<void()>& work) {
-    print_roofline_bytes(name, median_seconds(work), bytes, copy_bandwidth(), "a copy");
+    print_roofline_bytes(name, median_seconds(work), bytes, copy_bandwidth(), "copying memory");
   };
   line("RMSNorm, formula", [&] { y = rms_norm(x, gain, set.eps); });
   line("RMSNorm, row kernel", [&] { rms_norm_rows(x, row(gain), set.eps, y); });

@@ -188,7 +188,7 @@ void show_speed(std::size_t D, float theta) {
     const double seconds = median_seconds([&] { rope_rows(x, D, table, 0, pairing); });
     const char* name = pairing == Pairing::halves ? "halves" : "neighbours";
     print_roofline_bytes(fmt::format("{} [{}, {}]", name, T, C), seconds, bytes, update_bandwidth(),
-                         "an in-place pass");
+                         "updating memory in place");
   }
 }
 
@@ -207,7 +207,7 @@ int main(int argc, char** argv) {
   float start = 0;
   program.number("start", start, "position of the first token");
   std::string svg;
-  program.output("svg", svg, "write the page's figure to this file and stop");
+  program.output("svg", svg, "write the chapter's figure to this file and stop");
   program.has_solutions(solutions);
   return program.run(argc, argv, [&] {
     expect(start >= 0 && start <= 65536 && start == std::floor(start), "--start",

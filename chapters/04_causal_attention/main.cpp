@@ -35,7 +35,7 @@ static void show_speed(const Program& program) {
   Tensor<2> rows = random.normal<2>({8192, 1024});
   print_roofline_bytes("softmax_rows [8192, 1024]", median_seconds([&] { softmax_rows(rows); }),
                        2.0 * double(rows.size() * sizeof(float)), update_bandwidth(),
-                       "an in-place pass");
+                       "updating memory in place");
 
   const Tensor<2> q = random.normal<2>({T, C}), k = random.normal<2>({T, C});
   const Tensor<2> v = random.normal<2>({T, C});
@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
   program.size("tokens", T, "bytes of the text that become tokens, T");
   program.size("width", C, "channels of a token's vector, C");
   program.size("heads", H, "heads, H: a number that divides C");
-  program.output("svg", svg, "write the page's figure to this file and stop");
+  program.output("svg", svg, "write the chapter's figure to this file and stop");
   program.has_solutions(solutions);
   return program.run(argc, argv, [&] {
     Random random(program.seed());

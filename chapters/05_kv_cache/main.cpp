@@ -60,7 +60,7 @@ static void show_side_by_side(Babbler& babbler, const std::vector<int>& ids, std
       "one row.");
 }
 
-/// The page's figure: the prompt continued in both ways.
+/// The chapter's figure: the prompt continued in both ways.
 static std::string drawn_steps(Babbler& babbler, const std::vector<int>& ids, std::size_t count,
                                KvCache& cache) {
   const std::vector<Step> without = generate_without(babbler, ids, count);
@@ -88,7 +88,7 @@ static void add_flags(Program& program, CacheFlags& flags) {
   program.size("width", flags.C, "channels of a token's vector, C");
   program.size("heads", flags.H, "heads, H; C must be a multiple of 2·H");
   program.size("context", flags.S, "positions of the cache, S");
-  program.output("svg", flags.svg, "write the page's figure to this file and stop");
+  program.output("svg", flags.svg, "write the chapter's figure to this file and stop");
 }
 
 /// The prompt. Throws std::invalid_argument for flags that can't be.

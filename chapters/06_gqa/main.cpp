@@ -211,7 +211,7 @@ void show_speed() {
         grouped_attention_rows(q, cached_heads(cache), Mask::causal, out, scratch);
     });
     print_roofline_bytes(fmt::format("decode a layer, G={} S={}", G, S), seconds / double(L),
-                         double(bytes(caches[0])), read_bandwidth(), "a read");
+                         double(bytes(caches[0])), read_bandwidth(), "reading memory");
   }
   fmt::print("\n");
   print_paragraph("Next: ./learn run 07, the feed-forward network; the page: docs/06_gqa.md");

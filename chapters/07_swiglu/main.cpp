@@ -198,7 +198,7 @@ static void show_speed(std::size_t C, std::size_t seed) {
   Tensor<2> y = empty(2048, 2048);
   const double row_seconds = median_seconds([&] { gated_rows(Use::swiglu, gate, up, y); });
   print_roofline_bytes("swiglu alone, [2048, 2048]", row_seconds, 3.0 * double(y.size()) * 4,
-                       copy_bandwidth(), "a copy");
+                       copy_bandwidth(), "copying memory");
 }
 
 /// The memory of the text's network and its rows, or of the timed one if that is larger.
@@ -216,7 +216,7 @@ int main(int argc, char** argv) {
   program.size("width", C, "width of a token's vector, C; F is two thirds of 4C");
   program.size("multiple", multiple, "F is rounded up to a multiple of this");
   program.size("speed-width", speed_width, "width C of the networks that are timed");
-  program.output("svg", svg, "write the page's figure to this file and stop");
+  program.output("svg", svg, "write the chapter's figure to this file and stop");
   program.has_solutions(solutions);
   return program.run(argc, argv, [&] {
     if (!svg.empty()) return write_file(svg, figure_of_curves());

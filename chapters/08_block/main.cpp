@@ -169,7 +169,7 @@ void show_speed(const BlockSettings& settings, std::size_t T, Random& random) {
   const double flops = total(block_costs(settings, T, T)).flops;
   const double bytes = double(sizeof(float) * blocks.parameters());
   print_roofline_flops(fmt::format("block, {} tokens", T), prefill.all, flops);
-  print_roofline_bytes("block, one token", decode.all, bytes, read_bandwidth(), "a read");
+  print_roofline_bytes("block, one token", decode.all, bytes, read_bandwidth(), "reading memory");
 }
 
 /// For three blocks or as many as 160 MB hold, the rows of T tokens, the reference's scores of up
@@ -206,7 +206,7 @@ int main(int argc, char** argv) {
   program.number("residual-scale", residual_scale,
                  "factor on the initial values of w_o and w_down in the stack");
   program.yes("relu", relu, "feed-forward networks with ReLU in the stack, instead of SwiGLU");
-  program.output("svg", svg, "write the page's figure to this file and stop");
+  program.output("svg", svg, "write the chapter's figure to this file and stop");
   program.has_solutions(solutions);
   return program.run(argc, argv, [&] {
     Random random(program.seed());

@@ -51,7 +51,7 @@ int main(int argc, char** argv) {
       "Flash attention: the result of attention, without storing whole rows of scores.");
   program.takes_text();
   program.size("tokens", T, "greatest length of the prompt that the model reads");
-  program.output("svg", svg, "write the page's figure to this file and stop");
+  program.output("svg", svg, "write the chapter's figure to this file and stop");
   program.input_and_output(
       "svg-ladder", ladder,
       "draw the speeds of a record of ./learn gpu, docs/gpu/NAME.json, and stop");

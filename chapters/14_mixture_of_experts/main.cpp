@@ -86,7 +86,7 @@ int main(int argc, char** argv) {
   program.size("experts", upcycling.experts, "with --upcycle: experts in each block");
   program.size("chosen", upcycling.chosen, "with --upcycle: how many of them each token uses");
   program.yes("float", floats, "expand a file's weights into floats, as chapter 10 does");
-  program.output("svg", svg, "write the page's figure to this file and stop");
+  program.output("svg", svg, "write the chapter's figure to this file and stop");
   program.has_solutions(solutions);
 
   const Task tour = {"", {"file", "steps", "seed", "save"}, [&] {

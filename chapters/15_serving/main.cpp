@@ -21,7 +21,7 @@ int main(int argc, char** argv) {
       "Many sequences, one model: keys and values in pages, a scheduler that plans each step, and "
       "bit-identical results for a sequence whatever others are served beside it.");
   std::string svg;
-  program.output("svg", svg, "write the page's figure to this file and stop");
+  program.output("svg", svg, "write the chapter's figure to this file and stop");
   program.has_solutions(solutions);
   return program.run(argc, argv, [&] {
     if (!svg.empty()) return write_file(svg, figure_of_pages());

@@ -137,7 +137,8 @@ std::vector<std::string> Program::flags(bool only_given) const {
 
 void Program::has_solutions(std::vector<Solution> (*of)()) {
   solutions_ = of;
-  yes("solutions", wants_solutions_, "print the solutions to the page's pencil-and-paper problems");
+  yes("solutions", wants_solutions_,
+      "print the solutions to the chapter's pencil-and-paper problems");
 }
 
 void Program::print_solutions() const {

@@ -45,7 +45,7 @@ class Program {
   /// Adds --text and --file. Without them the text is the prose of the chapter's page.
   void takes_text();
 
-  /// Adds --solutions: prints the solutions to the page's pencil-and-paper problems, and does
+  /// Adds --solutions: prints the solutions to the chapter's pencil-and-paper problems, and does
   /// nothing else.
   void has_solutions(std::vector<Solution> (*of)());
 

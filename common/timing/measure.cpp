@@ -134,13 +134,13 @@ double product_peak() {
 
 void print_roofline_bytes(const std::string& what, double seconds, double bytes, double limit,
                           const std::string& limit_name) {
-  fmt::print("  {:<30}{:>9}{:>7.1f} GB/s {:>3.0f} % of {}'s {:.1f}\n", what, duration_text(seconds),
-             bytes / seconds / 1e9, 100 * bytes / seconds / limit, limit_name, limit / 1e9);
+  fmt::print("  {:<30}{:>9}{:>7.1f} GB/s {:>3.0f} % of {:.1f} ({})\n", what, duration_text(seconds),
+             bytes / seconds / 1e9, 100 * bytes / seconds / limit, limit / 1e9, limit_name);
 }
 
 void print_roofline_flops(const std::string& what, double seconds, double flops) {
   const double limit = product_peak();
-  fmt::print("  {:<30}{:>9}{:>7.1f} GFLOP/s {:>3.0f} % of a product's {:.0f}\n", what,
+  fmt::print("  {:<30}{:>9}{:>7.1f} GFLOP/s {:>3.0f} % of {:.0f} (a large matrix product)\n", what,
              duration_text(seconds), flops / seconds / 1e9, 100 * flops / seconds / limit,
              limit / 1e9);
 }

@@ -38,8 +38,9 @@ Tensor<1> limit_buffer(double bytes);
 float read_all(const Tensor<1>& from);
 void copy_all(const Tensor<1>& from, Tensor<1>& to);
 
-/// Prints one line: what was timed, its time, its speed, and its share of the limit.
-///   rms_norm_rows [8192, 2048]  1.6 ms   84.0 GB/s   91 % of a copy's 92.0
+/// Prints one line: what was timed, its time, its speed, and its share of the limit, which is this
+/// machine's speed of such work.
+///   rms_norm_rows [8192, 2048]  1.6 ms   84.0 GB/s   91 % of 92.0 (copying memory)
 void print_roofline_bytes(const std::string& what, double seconds, double bytes, double limit,
                           const std::string& limit_name);
 void print_roofline_flops(const std::string& what, double seconds, double flops);

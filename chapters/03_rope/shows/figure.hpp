@@ -1,4 +1,4 @@
-// The page's figure: the angle of each pair at some positions. For main.cpp.
+// The chapter's figure: the angle of each pair at some positions. For main.cpp.
 #pragma once
 
 #include <string>

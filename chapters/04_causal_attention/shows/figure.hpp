@@ -1,4 +1,4 @@
-// The page's figure: which words a word attends to. For main.cpp.
+// The chapter's figure: which words a word attends to. For main.cpp.
 #pragma once
 
 #include <string>

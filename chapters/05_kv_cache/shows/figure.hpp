@@ -1,5 +1,5 @@
-// The page's figure: which keys and values each step computes, and which it reads from the cache.
-// For main.cpp.
+// The chapter's figure: which keys and values each step computes, and which it reads from the
+// cache. For main.cpp.
 #pragma once
 
 #include <string>

@@ -192,7 +192,7 @@ void show_speed(Babbler& babbler, const std::vector<int>& first, const std::vect
       median_seconds([&] { attention_rows(q, cached_heads(full), Mask::causal, out, scratch); });
   fmt::print("\n");
   print_roofline_bytes("one token over [9, 8192, 64]", seconds, double(bytes(full)),
-                       read_bandwidth(), "a read");
+                       read_bandwidth(), "reading memory");
 }
 
 }  // namespace t2t

@@ -1,4 +1,4 @@
-// The page's figure: the activations as curves. For main.cpp.
+// The chapter's figure: the activations as curves. For main.cpp.
 #pragma once
 
 #include <string>

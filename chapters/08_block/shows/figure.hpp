@@ -1,4 +1,4 @@
-// The page's figure: the block with the shapes of what flows through it. For main.cpp.
+// The chapter's figure: the block with the shapes of what flows through it. For main.cpp.
 #pragma once
 
 #include <string>

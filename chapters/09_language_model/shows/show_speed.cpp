@@ -114,7 +114,7 @@ void show_speed(Random& random) {
                   "{:.1f} tokens/s.",
                   double(S) / prefill, S, 1 / decode));
   print_roofline_flops("prompt, 128 tokens", prefill, total(count_flops(config, S, S, 1)));
-  print_roofline_bytes("one more token", decode, read, read_bandwidth(), "a read");
+  print_roofline_bytes("one more token", decode, read, read_bandwidth(), "reading memory");
 }
 
 }  // namespace t2t

@@ -49,7 +49,7 @@ void show_speed(const Session& session, std::size_t prompt, std::size_t tokens) 
   fmt::print("\n");
   print_roofline_flops(fmt::format("prefill, {} tokens", prompt), prefill,
                        total(count_flops(config, prompt, prompt, 1)));
-  print_roofline_bytes("decode, one token", decode, bytes, read_bandwidth(), "a read");
+  print_roofline_bytes("decode, one token", decode, bytes, read_bandwidth(), "reading memory");
 }
 
 }  // namespace t2t

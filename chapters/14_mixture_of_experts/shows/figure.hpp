@@ -1,4 +1,4 @@
-// The page's figure: the experts of a few tokens, and each expert's load. For main.cpp.
+// The chapter's figure: the experts of a few tokens, and each expert's load. For main.cpp.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The page's figure: what each page holds while sequences come and go. For main.cpp.
+// The chapter's figure: what each KV page holds while sequences come and go. For main.cpp.
 #pragma once
 
 #include <string>

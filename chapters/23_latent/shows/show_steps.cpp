@@ -82,7 +82,7 @@ void show_latent_speed() {
       [&] { latent_decode(row(q, 0), rows, w_kvb, settings, row(out, 0), scratch); });
   print_roofline_bytes(fmt::format("16 heads over {} latents", S), seconds,
                        double(rows.size() + w_kvb.size()) * sizeof(float), read_bandwidth(),
-                       "a read");
+                       "reading memory");
   print_roofline_flops("the same", seconds,
                        double(S) * 2 * 16 * (2 * double(settings.K) + double(settings.R)));
   fmt::print("\n");
