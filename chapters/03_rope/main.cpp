@@ -44,10 +44,10 @@ void show_pairs(std::size_t D, float theta, std::size_t start) {
   print_paragraph(fmt::format(
       "Each curve shows the cosine of a pair's angle at 16 positions from {} on: consecutive "
       "positions, then every 30th, then every 1000th. A curve is left out if its pair rotates more "
-      "than half a circle between two of these positions, because it would mislead:",
+      "than half a turn between two of these positions, because it would mislead:",
       start));
   fmt::print("\n");
-  Table table({">pair", ">degrees/position", ">positions/circle", "each position", "every 30th",
+  Table table({">pair", ">degrees/position", ">positions/turn", "each position", "every 30th",
                "every 1000th"});
   for (std::size_t row = 0; row < shown; ++row) {
     const std::size_t i = shown > 1 ? row * (pairs - 1) / (shown - 1) : 0;
@@ -107,8 +107,8 @@ Tensor<3> all_scores(Tensor<2> q, Tensor<2> k, std::size_t D, const RopeTable& t
   return scores;
 }
 
-/// Root mean square over heads of row t, keys 0 … t.
-float size_at(const Tensor<3>& scores, std::size_t t) {
+/// The rms, root mean square, over heads of row t, keys 0 … t.
+float rms_at(const Tensor<3>& scores, std::size_t t) {
   std::vector<float> seen;
   for (std::size_t h = 0; h < scores.shape(0); ++h)
     for (std::size_t s = 0; s <= t; ++s) seen.push_back(scores(h, t, s));
@@ -149,15 +149,17 @@ void show_wrong_pairing(const Program& program, const Sizes& sizes, Random& rand
   print_section("The wrong pairing, position by position");
   print_paragraph(
       "The weights expect halves, but q and k are rotated as neighbours. For the token at each "
-      "position, the size and the error of its scores are root mean squares over keys and heads:");
+      "position, the table shows the root mean square (rms) of its scores and of their error, over "
+      "keys and heads:");
   fmt::print("\n");
-  Table rows({">position", ">size of scores", ">error", ">error / size", "", ">error, permuted"});
+  Table rows(
+      {">position", ">rms of scores", ">of error", ">error / scores", "", ">of error, permuted"});
   for (std::size_t t : {0, 1, 2, 5, 10, 20, 50, 100, 1000})
     if (t < tokens) {
-      const float size = size_at(right, t), error = size_at(wrong, t);
-      rows.add({std::to_string(start + t), fmt::format("{:.2f}", size),
-                fmt::format("{:.2f}", error), fmt::format("{:.2f}", error / size),
-                bar(error / size / 1.6, 16), fmt::format("{:.2f}", size_at(mended, t))});
+      const float rms = rms_at(right, t), error = rms_at(wrong, t);
+      rows.add({std::to_string(start + t), fmt::format("{:.2f}", rms), fmt::format("{:.2f}", error),
+                fmt::format("{:.2f}", error / rms), bar(error / rms / 1.6, 16),
+                fmt::format("{:.2f}", rms_at(mended, t))});
     }
   rows.print();
   fmt::print("\n");

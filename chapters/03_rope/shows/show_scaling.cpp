@@ -31,14 +31,16 @@ void show_beyond(std::size_t D, float theta, Random& random) {
     for (std::size_t i = 0; i < pairs; ++i)
       slower(row, i) = float(plain[i] / methods[row].second[i]);
   }
-  print_paragraph("How many times slower each pair rotates, fastest pair on the left:");
+  print_paragraph(
+      "By what factor each method slows each pair, fastest pair on the left (blank or lightest: "
+      "hardly or not at all):");
   fmt::print("\n");
   print_heat_map(slower, options);
   fmt::print("\n");
 
   const FittedScore fitted(plain, trained, random);
-  Table table(
-      {"method", ">pair 0 rotates by", ">pairs at new angles", ">score factor", ">fitted score"});
+  Table table({"method", ">pair 0 rotates by", ">pairs beyond trained angles", ">score factor",
+               ">fitted score"});
   for (const auto& [name, frequencies] : methods) {
     std::size_t unseen = 0;
     for (std::size_t i = 0; i < pairs; ++i) {
@@ -55,9 +57,10 @@ void show_beyond(std::size_t D, float theta, Random& random) {
   table.print();
   fmt::print("\n");
   print_paragraph(fmt::format(
-      "Fitted score: the largest magnitude, up to distance 8191, of a score that was fitted to "
-      "values between -1 and 1 at trained distances. At those distances its largest magnitude is "
-      "{:.1f}.",
+      "A pair is beyond its trained angles if positions up to 8191 rotate it by angles that no "
+      "trained position gave. The fitted score is a weighted sum of the pairs' cosines and sines, "
+      "fitted to random values between -1 and 1 at trained distances, where its magnitude is at "
+      "most {:.1f}. The table shows its largest magnitude up to distance 8191.",
       fitted.largest(plain, trained)));
 }
 
