@@ -113,11 +113,16 @@ void show_models() {
                with_commas(costs.feed_forward.parameters), with_commas(total(costs).parameters),
                std::to_string(L)});
   };
-  add("foundry-small", llama_style(256, 8, 4, gated_width(256, 1)), 4);
+  add("foundry-small (this book's)", llama_style(256, 8, 4, gated_width(256, 1)), 4);
   add("SmolLM2-135M", llama_style(576, 9, 3, 1536), 30);
   add("GPT-2", gpt2_style(768, 12), 12);
   add("LLaMA-2-7B", llama_style(4096, 32, 32, gated_width(4096)), 32);
   table.print();
+  fmt::print("\n");
+  print_paragraph(
+      "C: width; H: query heads; G: key and value heads; F: feed-forward width; L: layers. The "
+      "other "
+      "columns count parameters.");
 }
 
 /// x through one block, `chunk` tokens per call. [T, C]

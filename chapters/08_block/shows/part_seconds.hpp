@@ -19,8 +19,8 @@ struct PartSeconds {
 /// Enough copies of a block that their weights do not fit in a cache, as those of a model do not.
 class ManyBlocks {
  public:
-  const std::vector<std::string> parts = {"norms", "q, k, v", "RoPE",        "cache, attention",
-                                          "o",     "sums",    "feed-forward"};
+  const std::vector<std::string> parts = {
+      "norms", "q, k, v", "RoPE", "cache and attention", "o", "residual additions", "feed-forward"};
 
   ManyBlocks(const BlockSettings& settings, std::size_t T, Random& random)
       : input_(random.normal<2>({T, settings.C})),
@@ -82,12 +82,12 @@ class ManyBlocks {
       case Part::k_rotated:
         return "RoPE";
       case Part::heads:
-        return "cache, attention";
+        return "cache and attention";
       case Part::attention:
         return "o";
       case Part::x_plus_attention:
       case Part::x_plus_feed_forward:
-        return "sums";
+        return "residual additions";
       default:
         return "feed-forward";
     }

@@ -106,15 +106,16 @@ static void show_changes(const std::vector<Stacks>& draws, const std::vector<std
   print_paragraph(
       std::string("A small random change is added to the tokens' vectors below a stack of layers. "
                   "The table shows how many times as large the change is at the top: the median of "
-                  "seven draws of the weights. Sent down, a random gradient would change by the "
-                  "same factor in the mean square, though not always in the median. The stacks "
-                  "with norms have one more norm at the top, as a pre-norm model does.") +
+                  "seven random initializations. A random gradient that flows from the top to the "
+                  "bottom changes by the same factor in root mean square, since both follow from "
+                  "the squares of the same derivatives; its median can differ. The stacks with "
+                  "norms have one more norm at the top, as a pre-norm model does.") +
       (too_large ? " Where there is a dash, the vectors have become too large for floats." : ""));
 }
 
 /// The same after all layers.
 static void show_draws(const std::vector<Stacks>& draws, std::size_t L) {
-  print_section(fmt::format("The change after {} layers, for seven draws of the weights", L));
+  print_section(fmt::format("The change after {} layers, for seven random initializations", L));
   Table table({"", ">smallest", ">median", ">largest"});
   const auto add = [&](const char* name, std::vector<StackMeasures> Stacks::*stack) {
     const std::vector<double> values = in_order(draws, stack, L, &StackMeasures::gradient);
@@ -128,7 +129,7 @@ static void show_draws(const std::vector<Stacks>& draws, std::size_t L) {
 
 static void show_sizes(const std::vector<Stacks>& draws, const std::vector<std::size_t>& shown) {
   print_section(fmt::format("The stream through {} layers", shown.back()));
-  Table table({">layers", ">size: pre-norm", ">post-norm", ">spread: pre-norm", ">post-norm",
+  Table table({">layers", ">rms: pre-norm", ">post-norm", ">spread: pre-norm", ">post-norm",
                ">norms only"});
   for (const std::size_t l : shown) {
     const auto size = [&](std::vector<StackMeasures> Stacks::*stack) {
@@ -143,9 +144,10 @@ static void show_sizes(const std::vector<Stacks>& draws, const std::vector<std::
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "Size is the root mean square of the stream after this many layers. Spread is the share of "
+      "Rms is the root mean square of the stream after this many layers. Spread is the share of "
       "the stream that differs from token to token. If it is 0, all tokens have the same vector, "
-      "and no later layer can tell them apart. Both are medians of the same draws.");
+      "and no later layer can tell them apart. Both are medians over the same seven "
+      "initializations.");
 }
 
 static void show_direct_gradient(const std::vector<Stacks>& draws,
@@ -160,7 +162,7 @@ static void show_direct_gradient(const std::vector<Stacks>& draws,
   fmt::print("\n");
   print_paragraph(
       "This part comes through the residual connections alone, and through the norms' divisions by "
-      "the size of a token. The values are medians of the same draws.");
+      "the rms of a token's vector. The values are medians over the same seven initializations.");
 }
 
 void show_depth(const Tensor<2>& x,  // [T, C]
