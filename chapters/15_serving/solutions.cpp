@@ -26,13 +26,15 @@ static Solution a_plan() {
       {.id = 1, .arrival = 1, .known = 9, .computed = 8, .pages = 2, .freed = 2},
       {.id = 2, .arrival = 2, .known = 30, .computed = 4, .pages = 1, .freed = 1}};
   const StepPlan plan = plan_step(running, {}, 1, {.budget = 8, .sequences = 3, .page_size = 4});
-  std::string parts;
-  for (const auto& [id, tokens] : plan.parts)
-    parts += fmt::format("{}sequence {} reads {}", parts.empty() ? "" : ", ", id, tokens);
-  return {"a step", fmt::format("Sequences 0 and 1 have full pages, so each needs a new one for "
-                                "its token. Sequence 0 takes the free page. For sequence 1, "
-                                "sequence {} is preempted and gives its page back. Then {}.",
-                                plan.preempted.at(0), parts)};
+  std::string ids;  // of the sequences that read, each one token
+  for (const StepPlan::Part& part : plan.parts)
+    ids += fmt::format("{}{}", ids.empty() ? "" : " and ", part.id);
+  return {
+      "a step",
+      fmt::format("Sequences 0 and 1 have full pages, so each needs a new one for its token. "
+                  "Sequence 0 takes the free page. For sequence 1, sequence {} is preempted and "
+                  "gives its page back. Then sequences {} read one token each.",
+                  plan.preempted.at(0), ids)};
 }
 
 static Solution common_prefix() {

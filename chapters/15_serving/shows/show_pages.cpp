@@ -117,8 +117,8 @@ void show_waste(const Program& program) {
   const std::vector<std::size_t> lengths = random_lengths(1000, S, random);
   double used = 0;
   for (const std::size_t length : lengths) used += double(length);
-  Table table(
-      {"memory is divided into", ">positions per sequence", ">unused", ">sequences in 1 GiB"});
+  Table table({"memory is divided into", ">positions reserved per sequence", ">unused",
+               ">sequences in 1 GiB"});
   const double floats_a_token = 2 * 30 * 3 * 64;  // SmolLM2-135M's keys and values
   const auto add = [&](const std::string& name, double places) {
     const double per_sequence = places / double(lengths.size());
@@ -126,7 +126,7 @@ void show_waste(const Program& program) {
                fmt::format("{:.1f} %", 100 * (1 - used / places)),
                fmt::format("{:.0f}", double(1 << 30) / (per_sequence * floats_a_token * 4))});
   };
-  add("one piece for each sequence", double(S * lengths.size()));
+  add("a contiguous region per sequence", double(S * lengths.size()));
   for (const std::size_t page_size : {256, 64, 16, 4}) {
     double places = 0;
     for (const std::size_t length : lengths)

@@ -86,7 +86,7 @@ static std::string in_words(const LogitChanges& found) {
 }
 
 void show_same_bits(const Program& program) {
-  print_section("Which logits change with the way a prompt is cut");
+  print_section("Which logits change when a prompt is read in chunks");
   std::vector<int> ids;
   for (std::size_t t = 0; t < length; ++t) ids.push_back(int((t * t + 7 * t) % V));
   const auto as_they_are = [](Tensor<2> floats) { return Weight(std::move(floats)); };
@@ -98,7 +98,7 @@ void show_same_bits(const Program& program) {
     return difference(last_logits(model, ids, cut, pages),
                       last_logits(model, ids, {length, 0}, pages));
   };
-  Table table({"weights", "keys and values in", "logits that change if read token by token"});
+  Table table({"weights", "keys and values in", "logits that change if read one token at a time"});
   const auto add = [&](const std::string& name, const Model& model, bool pages) {
     table.add({name, pages ? "pages" : "contiguous cache", in_words(change(model, pages, {1, 0}))});
   };
@@ -113,9 +113,10 @@ void show_same_bits(const Program& program) {
       others += change(*model, true, cut).count, compared += V;
   print_paragraph(fmt::format(
       "A model of {1} layers with random weights reads a prompt of {0} tokens. The {2} logits of "
-      "its last token are compared with those of one call with the whole prompt. In calls of 7 and "
-      "of 64 tokens, and in one call with 50 tokens of another sequence, {3} of {4} logits change "
-      "with pages, for floats in a fixed order and Q8_0 together.",
+      "its last token are compared with those of one call with the whole prompt. The same test "
+      "with pages was made in three more ways: in calls of 7 tokens, in calls of 64, and in one "
+      "call together with 50 tokens of another sequence. Of these {4} logits (batch-invariant "
+      "floats and Q8_0), {3} change.",
       length, small_config().L, V, others, with_commas(compared)));
 }
 

@@ -63,7 +63,7 @@ void show_drafts() {
   request.sampling.temperature = 0;
   request.drafter = lookup_drafter();
   engine.submit(request);
-  Table table({">step", "drafted", ">accepted", ">tokens so far", "what is new"});
+  Table table({">step", "drafted", ">accepted", ">tokens in all", "new tokens"});
   std::size_t tokens = prompt, steps = 0;
   while (!engine.idle()) {
     std::vector<int> said;
@@ -120,7 +120,7 @@ void show_speedup() {
   print_paragraph(
       "The acceptance rate is the probability that the model accepts a draft that it examines; "
       "those after a rejected one are not examined. The cost of making and reading a draft is "
-      "given as a share of a pass over one token. Values below 1 are slower than no drafts. The "
+      "given as a share of a pass over one token. Below 1, drafts make the sequence slower. The "
       "last row shows the acceptance rate above which k drafts are faster than none.");
 }
 
