@@ -193,7 +193,7 @@ static void bench_batch(Bench& bench, const Model& model, std::size_t sequences)
         .pages = 512, .page_size = page_size, .sequences = at_once, .budget = 256};
     Engine engine(model_runner(model, options));
     for (std::size_t i = 0; i < sequences; ++i) {
-      Request request{.prompt = std::vector<int>(64, int(i)), .most = 32};
+      Request request{.prompt = std::vector<int>(64, int(i)), .max_new_tokens = 32};
       request.sampling.temperature = 0;
       engine.submit(request);
     }

@@ -149,7 +149,7 @@ TEST_CASE("a text without a next token ends with the reason, and the others do n
   Engine engine(runner);
   for (const size_t i : {0, 1, 2}) {
     Request request = some_request(i);
-    request.most = 6;
+    request.max_new_tokens = 6;
     engine.submit(request);
   }
   Heard heard;
@@ -162,7 +162,7 @@ TEST_CASE("a text without a next token ends with the reason, and the others do n
   CHECK(engine.pool().free() + engine.tree().evictable() == 30);
   for (const size_t i : {0, 2}) {
     Request request = some_request(i);
-    request.most = 6;
+    request.max_new_tokens = 6;
     CHECK(heard.said[i] == alone(model, request, options).said[0]);
   }
 }
@@ -172,9 +172,9 @@ TEST_CASE("while a text is answered, another's prompt comes in small chunks") {
       .pages = 40, .page_size = 4, .sequences = 3, .budget = 24, .chunk = 5};
   Engine engine(toy_runner(options, 10));
   using Parts = std::vector<StepPlan::Part>;
-  const size_t first = engine.submit({.prompt = {1, 2, 3}, .most = 50});
+  const size_t first = engine.submit({.prompt = {1, 2, 3}, .max_new_tokens = 50});
   engine.step();
-  const size_t other = engine.submit({.prompt = Ids(60, 4), .most = 50});
+  const size_t other = engine.submit({.prompt = Ids(60, 4), .max_new_tokens = 50});
   for (int i = 0; i < 3; ++i) {
     engine.step();
     CHECK(engine.plan().parts == Parts{{first, 1}, {other, 5}});
@@ -183,14 +183,14 @@ TEST_CASE("while a text is answered, another's prompt comes in small chunks") {
   engine.step();
   CHECK(engine.plan().parts == Parts{{other, 24}});
   // Three sequences always find room for a token each.
-  const size_t third = engine.submit({.prompt = {1, 2, 3}, .most = 50});
+  const size_t third = engine.submit({.prompt = {1, 2, 3}, .max_new_tokens = 50});
   engine.step();  // the rest of the 60
   CHECK(engine.plan().parts == Parts{{other, 21}, {third, 3}});
   Engine narrow(
       toy_runner({.pages = 40, .page_size = 4, .sequences = 8, .budget = 24, .chunk = 2}, 10));
-  narrow.submit({.prompt = {1}, .most = 50});
+  narrow.submit({.prompt = {1}, .max_new_tokens = 50});
   narrow.step();
-  narrow.submit({.prompt = Ids(60, 4), .most = 50});
+  narrow.submit({.prompt = Ids(60, 4), .max_new_tokens = 50});
   narrow.step();
   CHECK(narrow.plan().parts == Parts{{0, 1}, {1, 7}});
 }
@@ -200,7 +200,7 @@ TEST_CASE("a filter sees the answer so far, and forbids tokens") {
   const EngineOptions options{.pages = 6, .page_size = 4, .sequences = 2, .budget = 9};
   Engine engine(model_runner(model, options));
   Request counted = some_request(1);
-  counted.most = 5;
+  counted.max_new_tokens = 5;
   counted.filter = [](std::span<const int> answer, Row logits) {
     for (size_t id = 0; id < logits.size(); ++id)
       if (id != 10 + answer.size()) logits[id] = -std::numeric_limits<float>::infinity();
@@ -257,7 +257,7 @@ TEST_CASE("the logits before a prompt's tokens are handed on, in order and once 
     };
     const auto request_for = [](size_t i) {
       Request request = some_request(i);
-      request.sampling.temperature = 0, request.most = i % 4 == 0 ? 0 : 30;
+      request.sampling.temperature = 0, request.max_new_tokens = i % 4 == 0 ? 0 : 30;
       request.wants_prompt_logits = i % 5 != 1;
       request.drafter = toy_drafter(96, 20), request.max_drafts = 3;
       return request;
@@ -283,7 +283,8 @@ TEST_CASE("the logits before a prompt's tokens are handed on, in order and once 
       }
       CHECK(handed[i] == want);
       const size_t prompt = tokens.size();
-      while (tokens.size() < prompt + request.most) tokens.push_back(toy_answer(tokens, 96));
+      while (tokens.size() < prompt + request.max_new_tokens)
+        tokens.push_back(toy_answer(tokens, 96));
       CHECK(heard.said[i] == Ids(tokens.begin() + long(prompt), tokens.end()));
       CHECK(heard.ended.at(i) == Ending::most_tokens);
     }
@@ -297,7 +298,7 @@ TEST_CASE(
   Engine engine(model_runner(model, {.pages = 40, .page_size = 4, .sequences = 2, .budget = 7}));
   Request request = some_request(3);
   const Tensor<2> all = language_model(request.prompt, model);  // [T, V]
-  request.most = 0, request.wants_prompt_logits = true;
+  request.max_new_tokens = 0, request.wants_prompt_logits = true;
   const size_t T = request.prompt.size();
   for (int again = 0; again < 2; ++again) {
     std::vector<float> logits;
@@ -333,7 +334,7 @@ TEST_CASE("a text ends by a stop token, by its limit, or at the end of the conte
   const Model model = small_model(batch_invariant);
   const EngineOptions options{.pages = 10, .page_size = 4, .sequences = 1, .budget = 16};
   Request request = some_request(1);
-  request.most = 6, request.sampling.temperature = 0;
+  request.max_new_tokens = 6, request.sampling.temperature = 0;
   const Heard heard = alone(model, request, options);
   CHECK(heard.said.at(0).size() == 6);
   CHECK(heard.ended.at(0) == Ending::most_tokens);
@@ -343,7 +344,7 @@ TEST_CASE("a text ends by a stop token, by its limit, or at the end of the conte
   const Heard stopped = alone(model, request, options);
   CHECK(stopped.ended.at(0) == Ending::stop_token);
   CHECK((before == 0 ? !stopped.said.contains(0) : stopped.said.at(0).size() == before));
-  request.stop_tokens = {}, request.most = 1000;
+  request.stop_tokens = {}, request.max_new_tokens = 1000;
   const Heard full = alone(model, request, options);
   CHECK(full.ended.at(0) == Ending::context_full);
   CHECK(request.prompt.size() + full.said.at(0).size() == 40);

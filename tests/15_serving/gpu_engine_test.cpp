@@ -75,7 +75,7 @@ static void agree(const Said& gpu, const Said& cpu) {
 static std::vector<Request> greedy_requests() {
   std::vector<Request> requests;
   for (const size_t length : {21, 32, 16, 1, 29}) {
-    Request request{.prompt = some_ids(length, length % 2 == 0 ? 1 : 4), .most = 6};
+    Request request{.prompt = some_ids(length, length % 2 == 0 ? 1 : 4), .max_new_tokens = 6};
     request.sampling.temperature = 0;
     requests.push_back(request);
   }

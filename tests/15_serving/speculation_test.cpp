@@ -122,7 +122,7 @@ static const size_t V = 96;
 
 TEST_CASE("right drafts make a step bring several tokens, wrong ones take nothing away") {
   const EngineOptions options{.pages = 20, .page_size = 4, .sequences = 1, .budget = 16};
-  Request request{.prompt = {1, 2, 3}, .most = 31, .sampling = {.temperature = 0}};
+  Request request{.prompt = {1, 2, 3}, .max_new_tokens = 31, .sampling = {.temperature = 0}};
   const Ids said = alone(toy_runner(options, V), request).said;
   request.max_drafts = 4;
   const auto served = [&](size_t wrong) {
@@ -145,7 +145,7 @@ TEST_CASE("right drafts make a step bring several tokens, wrong ones take nothin
 TEST_CASE("a stop token, the limit and the end of the context hold among accepted drafts") {
   const EngineOptions options{.pages = 6, .page_size = 4, .sequences = 1, .budget = 16};
   const ModelRunner runner = toy_runner(options, V);
-  Request request{.prompt = {5, 6, 7}, .most = 40, .sampling = {.temperature = 0}};
+  Request request{.prompt = {5, 6, 7}, .max_new_tokens = 40, .sampling = {.temperature = 0}};
   request.drafter = toy_drafter(V, 0), request.max_drafts = 5;
   const HeardText full = serve(runner, {request}).heard[0];
   CHECK(full.ended == Ending::context_full);
@@ -153,12 +153,12 @@ TEST_CASE("a stop token, the limit and the end of the context hold among accepte
   CHECK(full.said == alone(runner, request).said);
   for (size_t most = 1; most <= 12; ++most) {
     CAPTURE(most);
-    request.most = most, request.stop_tokens = {};
+    request.max_new_tokens = most, request.stop_tokens = {};
     const HeardText limited = serve(runner, {request}).heard[0];
     CHECK(limited.ended == Ending::most_tokens);
     CHECK(limited.said == Ids(full.said.begin(), full.said.begin() + long(most)));
     // The stop is the token at this place, or an equal one before it.
-    request.most = 40, request.stop_tokens = {full.said[most]};
+    request.max_new_tokens = 40, request.stop_tokens = {full.said[most]};
     const HeardText stopped = serve(runner, {request}).heard[0];
     const auto first = std::ranges::find(full.said, request.stop_tokens[0]);
     CHECK(stopped.ended == Ending::stop_token);
@@ -168,7 +168,7 @@ TEST_CASE("a stop token, the limit and the end of the context hold among accepte
 
 TEST_CASE("a filter holds among accepted drafts, and sees the answer grow token by token") {
   const EngineOptions options{.pages = 10, .page_size = 4, .sequences = 1, .budget = 16};
-  Request request{.prompt = {5, 6, 7}, .most = 9, .sampling = {.temperature = 0}};
+  Request request{.prompt = {5, 6, 7}, .max_new_tokens = 9, .sampling = {.temperature = 0}};
   std::vector<size_t> sizes_seen;
   request.filter = [&](std::span<const int> answer, Row logits) {
     sizes_seen.push_back(answer.size());
@@ -202,7 +202,8 @@ TEST_CASE(
     };
     Engine engine(runner);
     watched = &engine;
-    Request request{.prompt = {1, 2, 3, 4, 5}, .most = 14, .sampling = {.temperature = 0}};
+    Request request{
+        .prompt = {1, 2, 3, 4, 5}, .max_new_tokens = 14, .sampling = {.temperature = 0}};
     const Ids said = alone(toy_runner(options, V), request).said;
     request.drafter = toy_drafter(V, 50), request.max_drafts = 5;
     engine.submit(request), engine.submit(request);
@@ -240,7 +241,7 @@ TEST_CASE("drafts take only what is left over: no text stops for them, and the b
   // Two sequences of one page each, and no third page.
   const EngineOptions options{.pages = 2, .page_size = 8, .sequences = 2, .budget = 5};
   Engine engine(toy_runner(options, V));
-  Request request{.prompt = {1, 2}, .most = 6, .sampling = {.temperature = 0}};
+  Request request{.prompt = {1, 2}, .max_new_tokens = 6, .sampling = {.temperature = 0}};
   request.drafter = toy_drafter(V, 0), request.max_drafts = 4;
   engine.submit(request);
   request.prompt = {3, 4};
@@ -257,7 +258,7 @@ TEST_CASE("drafts take only what is left over: no text stops for them, and the b
 
 TEST_CASE("what a draft throws, or a token that is none, ends its text alone") {
   const EngineOptions options{.pages = 10, .page_size = 4, .sequences = 3, .budget = 20};
-  const Request right{.prompt = {1, 2}, .most = 5, .sampling = {.temperature = 0}};
+  const Request right{.prompt = {1, 2}, .max_new_tokens = 5, .sampling = {.temperature = 0}};
   Request throws = right, outside = right, many = right;
   throws.drafter = [](std::span<const int>, size_t) -> Ids { throw std::runtime_error("no idea"); };
   outside.drafter = [](std::span<const int>, size_t) { return Ids{96}; };
@@ -273,7 +274,7 @@ TEST_CASE("what a draft throws, or a token that is none, ends its text alone") {
 
 TEST_CASE("a runner that throws leaves the drafts unread, and the text goes on as before") {
   const EngineOptions options{.pages = 10, .page_size = 2, .sequences = 1, .budget = 20};
-  Request request{.prompt = {1, 2}, .most = 9, .sampling = {.temperature = 0}};
+  Request request{.prompt = {1, 2}, .max_new_tokens = 9, .sampling = {.temperature = 0}};
   const Ids said = alone(toy_runner(options, V), request).said;
   request.drafter = toy_drafter(V, 30), request.max_drafts = 3;
   ModelRunner runner = toy_runner(options, V);
@@ -300,7 +301,7 @@ TEST_CASE("a runner that throws leaves the drafts unread, and the text goes on a
 TEST_CASE("a text that repeats itself, and a model that drafts for itself, take fewer steps") {
   const EngineOptions options{.pages = 30, .page_size = 8, .sequences = 1, .budget = 32};
   const Model model = small_model(false);
-  Request request{.prompt = {1, 2, 3}, .most = 33, .sampling = {.temperature = 0}};
+  Request request{.prompt = {1, 2, 3}, .max_new_tokens = 33, .sampling = {.temperature = 0}};
   const HeardText want = alone(model_runner(model, options), request);
   request.drafter = model_drafter(model, 200), request.max_drafts = 3;
   Served got = serve(model_runner(model, options), {request});

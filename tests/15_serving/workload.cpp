@@ -37,7 +37,7 @@ Workload random_workload(Random& random, std::size_t V) {
       prompt.push_back(token());
     if (prompt.empty()) prompt.push_back(token());
     prompt.resize(std::min(prompt.size(), most - 1));
-    arrival.request.most = between(random, 1, 20);
+    arrival.request.max_new_tokens = between(random, 1, 20);
     arrival.request.sampling.temperature = random.next_uniform() < 0.5f ? 0 : 3;
     arrival.request.seed = i;
     if (random.next_uniform() < 0.2f) arrival.request.stop_tokens = {token()};
@@ -214,7 +214,8 @@ Workload shrunk(Workload workload, const std::function<bool(const Workload&)>& f
                smaller([&](Workload& t) { t.arrivals.erase(t.arrivals.begin() + long(i)); });
     for (std::size_t i = 0; i < workload.arrivals.size(); ++i) {
       const Request& request = workload.arrivals[i].request;
-      if (request.most > 1) found |= smaller([&](Workload& t) { t.arrivals[i].request.most /= 2; });
+      if (request.max_new_tokens > 1)
+        found |= smaller([&](Workload& t) { t.arrivals[i].request.max_new_tokens /= 2; });
       if (request.drafter)
         found |= smaller([&](Workload& t) { t.arrivals[i].request.drafter = {}; });
       if (request.prompt.size() > 1)

@@ -43,7 +43,8 @@ static std::string drawn(const Workload& workload) {
   for (const Arrival& arrival : workload.arrivals)
     sequence +=
         "text of " + std::to_string(arrival.request.prompt.size()) + " tokens, at step " +
-        std::to_string(arrival.step) + ", " + std::to_string(arrival.request.most) + " more" +
+        std::to_string(arrival.step) + ", " + std::to_string(arrival.request.max_new_tokens) +
+        " more" +
         (arrival.request.drafter ? ", " + std::to_string(arrival.request.max_drafts) + " drafts"
                                  : "") +
         "\n";
@@ -91,7 +92,7 @@ TEST_CASE(
     "by hand: two texts of one beginning have its pages in common, and leave nothing behind") {
   Workload workload{{.pages = 6, .page_size = 2, .sequences = 2, .budget = 8}, {}};
   for (const size_t step : {0, 1}) {
-    Request request{.prompt = {1, 2, 3, 4, int(step)}, .most = 3};
+    Request request{.prompt = {1, 2, 3, 4, int(step)}, .max_new_tokens = 3};
     request.sampling.temperature = 0;
     workload.arrivals.push_back({step, request, {}});
   }
@@ -118,7 +119,7 @@ static std::vector<std::string> reads_of(const Workload& workload) {
   return reads;
 }
 static Arrival arrival(size_t step, std::vector<int> prompt, size_t most) {
-  Request request{.prompt = std::move(prompt), .most = most};
+  Request request{.prompt = std::move(prompt), .max_new_tokens = most};
   request.sampling.temperature = 0;
   return {step, request, {}};
 }
@@ -200,8 +201,8 @@ TEST_CASE("a runner that throws now and then: no page is lost, and each text say
 
 TEST_CASE("a long prompt comes in chunks, and does not hold up an answer") {
   Workload workload{{.pages = 32, .page_size = 4, .sequences = 2, .budget = 8}, {}};
-  workload.arrivals.push_back({0, {.prompt = {1, 2}, .most = 12}, {}});
-  workload.arrivals.push_back({1, {.prompt = std::vector<int>(50, 3), .most = 1}, {}});
+  workload.arrivals.push_back({0, {.prompt = {1, 2}, .max_new_tokens = 12}, {}});
+  workload.arrivals.push_back({1, {.prompt = std::vector<int>(50, 3), .max_new_tokens = 1}, {}});
   size_t answers = 0;
   CHECK(run_workload(workload, toy,
                      [&](size_t step, const Engine&, const std::vector<Event>& events) {

@@ -162,7 +162,7 @@ TEST_CASE("a drafter with another token is refused") {
 TEST_CASE("fields of a request, and what they are by default") {
   const ApiRequest plain = served().chat();
   CHECK(plain.requests[0].sampling.temperature == 1);
-  CHECK(plain.requests[0].most > 1000000);
+  CHECK(plain.requests[0].max_new_tokens > 1000000);
   CHECK(plain.requests[0].stop_tokens == Ids{257});
   CHECK(plain.answers == 1);
   CHECK_FALSE((plain.stream || plain.usage_at_end || plain.seed || plain.top_logprobs));
@@ -175,7 +175,7 @@ TEST_CASE("fields of a request, and what they are by default") {
   CHECK(full.requests[0].sampling.top_p == 0.5f);
   CHECK(full.requests[0].sampling.top_k == 7);
   CHECK(full.requests[0].sampling.min_p == 0.25f);
-  CHECK(full.requests[0].most == 9);
+  CHECK(full.requests[0].max_new_tokens == 9);
   CHECK(full.answers == 3);
   CHECK(full.seed == 12);
   CHECK(full.stop_strings == std::vector<std::string>{"a", "bc"});
@@ -211,10 +211,10 @@ TEST_CASE("fields that say what happens anyway, or that change no answer, are ta
 }
 
 TEST_CASE("a completion has 16 tokens, as OpenAI's have, unless the request says how many") {
-  CHECK(served().go_on(R"({"prompt": "a"})").requests[0].most == 16);
-  CHECK(served().go_on(R"({"prompt": "a", "max_tokens": null})").requests[0].most == 16);
-  CHECK(served().go_on(R"({"prompt": "a", "max_tokens": 0})").requests[0].most == 0);
-  CHECK(served().go_on(R"({"prompt": "a", "max_tokens": 99})").requests[0].most == 99);
+  CHECK(served().go_on(R"({"prompt": "a"})").requests[0].max_new_tokens == 16);
+  CHECK(served().go_on(R"({"prompt": "a", "max_tokens": null})").requests[0].max_new_tokens == 16);
+  CHECK(served().go_on(R"({"prompt": "a", "max_tokens": 0})").requests[0].max_new_tokens == 0);
+  CHECK(served().go_on(R"({"prompt": "a", "max_tokens": 99})").requests[0].max_new_tokens == 99);
 }
 
 TEST_CASE("several prompts: an answer to a prompt is what it gets by itself") {

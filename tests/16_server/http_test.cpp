@@ -177,7 +177,7 @@ TEST_CASE("by HTTP: what is refused, and how") {
   refused(running.post("/v1/audio", "{}"), 404, "POST /v1/audio: this server has no such path");
   refused(running.client().send("POST", chat, hello(""), {{"Content-Type", "text/plain"}}), 415,
           "Content-Type: wanted application/json");
-  std::vector<Request> all(12, Request{.prompt = Ids(20, 3), .most = 200});
+  std::vector<Request> all(12, Request{.prompt = Ids(20, 3), .max_new_tokens = 200});
   const auto busy = running.service.ask(all);
   const auto more = running.post(chat, hello(""));
   refused(more, 429, "12 sequences are running or waiting already", nullptr, "rate_limit_exceeded");

@@ -34,7 +34,8 @@ static ModelRunner sure_runner() {
 
 TEST_CASE("a text that finds no memory when it is submitted is not at fault, and leaves nothing") {
   Service service(tiny_runner(), 8);
-  std::vector<Request> asked = {{.prompt = Ids(250, 1), .most = 3}, {.prompt = Ids(250, 2)}};
+  std::vector<Request> asked = {{.prompt = Ids(250, 1), .max_new_tokens = 3},
+                                {.prompt = Ids(250, 2)}};
   std::exception_ptr thrown;
   try {
     const LittleMemory little(1000);  // the engine's copy of the prompt's ids
@@ -45,7 +46,7 @@ TEST_CASE("a text that finds no memory when it is submitted is not at fault, and
   REQUIRE(thrown);
   CHECK_THROWS_AS(std::rethrow_exception(thrown), std::bad_alloc);
   CHECK(at_rest(service).sequences == 0);
-  const auto answers = service.ask({{.prompt = Ids(250, 1), .most = 3}});
+  const auto answers = service.ask({{.prompt = Ids(250, 1), .max_new_tokens = 3}});
   std::optional<AnswerEvent> answer_event;
   while ((answer_event = answers->next(3s)) && !answer_event->event.ending) {
   }

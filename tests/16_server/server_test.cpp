@@ -20,7 +20,8 @@ using namespace std::chrono_literals;
 using std::size_t;
 
 static Request request(int first, size_t most) {
-  Request asked{.prompt = Ids(20, first), .most = most, .sampling = {.temperature = 0.9f}};
+  Request asked{
+      .prompt = Ids(20, first), .max_new_tokens = most, .sampling = {.temperature = 0.9f}};
   asked.seed = std::uint64_t(first);
   return asked;
 }

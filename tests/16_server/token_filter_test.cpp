@@ -258,7 +258,7 @@ TEST_CASE("texts that the engine stops and computes again answer in JSON, and as
   const auto trie = trie_of(small_vocabulary());
   const EngineOptions scarce{.pages = 12, .page_size = 4, .sequences = 4, .budget = 16};
   const auto request = [&](size_t i) {
-    Request text{.prompt = {int(i), 1, 2}, .most = 40, .stop_tokens = {0}};
+    Request text{.prompt = {int(i), 1, 2}, .max_new_tokens = 40, .stop_tokens = {0}};
     text.sampling.temperature = 20;
     text.seed = i;
     text.filter = json_filter(trie, {0}, schemas[i % std::size(schemas)]);

@@ -68,7 +68,7 @@ void Engine::answer(Sequence& sequence, SequenceStep& part, Matrix logits,
 
 /// The next token of a sequence whose tokens have all been read, and whether it ends the sequence.
 Event Engine::next(Sequence& sequence, Row logits) {
-  if (sequence.request.most == 0) return {sequence.id, {}, Ending::most_tokens};
+  if (sequence.request.max_new_tokens == 0) return {sequence.id, {}, Ending::most_tokens};
   if (on_logits) on_logits(sequence.id, logits);
   if (sequence.request.filter)
     sequence.request.filter(std::span(sequence.tokens).subspan(sequence.request.prompt.size()),
@@ -78,7 +78,7 @@ Event Engine::next(Sequence& sequence, Row logits) {
     return {sequence.id, {}, Ending::stop_token};
   sequence.tokens.push_back(token);
   Event event{sequence.id, token, {}};
-  if (sequence.tokens.size() == sequence.request.prompt.size() + sequence.request.most)
+  if (sequence.tokens.size() == sequence.request.prompt.size() + sequence.request.max_new_tokens)
     event.ending = Ending::most_tokens;
   else if (sequence.tokens.size() == most_tokens())
     event.ending = Ending::context_full;

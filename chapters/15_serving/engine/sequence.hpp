@@ -19,7 +19,7 @@ namespace t2t {
 
 struct Request {
   std::vector<int> prompt;            // at least one token
-  std::size_t most = 64;              // new tokens; 0: the prompt is only read
+  std::size_t max_new_tokens = 64;    // 0: the prompt is only read
   std::vector<int> stop_tokens = {};  // ids that end the sequence
   Sampling sampling = {};
   std::uint64_t seed = 0;

@@ -21,15 +21,15 @@ static std::size_t prompt_logits_of(const Sequence& sequence, std::size_t tokens
 /// end, since one more token is chosen than accepted.
 static std::size_t drafts_with_room(const Sequence& sequence, const Sequences& sequences) {
   const std::size_t pages = sequence.table.size() + sequences.pages_left();
-  const std::size_t end =
-      std::min(sequences.most_tokens(), sequence.request.prompt.size() + sequence.request.most);
+  const std::size_t end = std::min(
+      sequences.most_tokens(), sequence.request.prompt.size() + sequence.request.max_new_tokens);
   return std::min(pages * sequences.runner().options.page_size, end - 1) - sequence.tokens.size();
 }
 
 /// Asks for drafts of an answer, and takes pages for them.
 static void add_drafts(Sequence& sequence, SequenceStep& part, std::size_t budget,
                        Sequences& sequences) {
-  if (!sequence.request.drafter || sequence.request.most == 0) return;
+  if (!sequence.request.drafter || sequence.request.max_new_tokens == 0) return;
   const std::size_t most =
       std::min({sequence.request.max_drafts, budget, drafts_with_room(sequence, sequences)});
   if (most == 0) return;

@@ -28,8 +28,8 @@ struct Waits {
 static Waits waits_with(std::size_t budget) {
   const EngineOptions options{.pages = 256, .page_size = 16, .sequences = 9, .budget = budget};
   std::vector<Arrival> arrivals;
-  for (int i = 0; i < 8; ++i) arrivals.push_back({0, {.prompt = {i, i}, .most = 250}});
-  arrivals.push_back({10, {.prompt = std::vector<int>(1500, 9), .most = 1}});
+  for (int i = 0; i < 8; ++i) arrivals.push_back({0, {.prompt = {i, i}, .max_new_tokens = 250}});
+  arrivals.push_back({10, {.prompt = std::vector<int>(1500, 9), .max_new_tokens = 1}});
   Waits waits;
   std::map<std::size_t, double> last;
   double now = 0, arrived = 0;

@@ -68,7 +68,7 @@ void run_three_sequences(const AfterStep& after) {
   const EngineOptions options{.pages = 12, .page_size = 4, .sequences = 3, .budget = 12};
   std::vector<Arrival> arrivals;
   const auto add = [&](std::size_t step, std::vector<int> own, std::size_t most) {
-    Request request{.prompt = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, .most = most};
+    Request request{.prompt = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, .max_new_tokens = most};
     request.prompt.insert(request.prompt.end(), own.begin(), own.end());
     request.sampling.temperature = 0;
     arrivals.push_back({step, request});

@@ -289,7 +289,7 @@ static Request read_request(Fields& fields, Endpoint endpoint, const ServedModel
   request.stop_tokens = served.stop_tokens;
   request.filter = with_penalties(read_penalties(fields, served), read_format(fields, served));
   request.max_drafts = served.max_drafts;
-  request.most = read_most(fields, endpoint);
+  request.max_new_tokens = read_most(fields, endpoint);
   return request;
 }
 
@@ -308,7 +308,8 @@ ApiRequest read_api_request(Endpoint endpoint, const std::string& body, const Se
     Request& one = api_request.requests.emplace_back(request);
     one.prompt = std::move(prompt.ids);
     api_request.texts.push_back(std::move(prompt.text));
-    if (served.max_drafts > 0) one.drafter = served.make_drafter(one.prompt.size() + one.most);
+    if (served.max_drafts > 0)
+      one.drafter = served.make_drafter(one.prompt.size() + one.max_new_tokens);
   }
   api_request.answers = fields.integer("n", 1, most_answers).value_or(1);
   api_request.seed = read_seed(fields);
