@@ -17,8 +17,8 @@ Engine::Engine(ModelRunner runner)
 
 std::size_t Engine::submit(Request request) {
   expect(!request.prompt.empty(), "tokens of the prompt", "at least 1", 0);
-  expect(request.prompt.size() < most_tokens(), "tokens of the prompt",
-         fmt::format("below the {} that a sequence can have", most_tokens()),
+  expect(request.prompt.size() < max_tokens(), "tokens of the prompt",
+         fmt::format("below the {} that a sequence can have", max_tokens()),
          double(request.prompt.size()));
   for (const int id : request.prompt)
     expect_token("an id of the prompt", id, sequences_.runner().V);
@@ -80,7 +80,7 @@ Event Engine::next(Sequence& sequence, Row logits) {
   Event event{sequence.id, token, {}};
   if (sequence.tokens.size() == sequence.request.prompt.size() + sequence.request.max_new_tokens)
     event.ending = Ending::most_tokens;
-  else if (sequence.tokens.size() == most_tokens())
+  else if (sequence.tokens.size() == max_tokens())
     event.ending = Ending::context_full;
   return event;
 }

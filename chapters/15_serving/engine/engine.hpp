@@ -56,8 +56,8 @@ class Engine {
   const std::vector<Sequence>& waiting() const { return sequences_.waiting(); }
   const PagePool& pool() const { return sequences_.pool(); }
   const PrefixTree& tree() const { return sequences_.tree(); }
-  /// The most tokens that a sequence can have.
-  std::size_t most_tokens() const { return sequences_.most_tokens(); }
+  /// How many tokens a sequence can have at most.
+  std::size_t max_tokens() const { return sequences_.max_tokens(); }
   /// The plan of the last step, and the sequences' parts of it, with drafts.
   const StepPlan& plan() const { return plan_; }
   const std::vector<SequenceStep>& sequence_steps() const { return sequence_steps_; }

@@ -22,7 +22,7 @@ static std::size_t prompt_logits_of(const Sequence& sequence, std::size_t tokens
 static std::size_t drafts_with_room(const Sequence& sequence, const Sequences& sequences) {
   const std::size_t pages = sequence.table.size() + sequences.pages_left();
   const std::size_t end = std::min(
-      sequences.most_tokens(), sequence.request.prompt.size() + sequence.request.max_new_tokens);
+      sequences.max_tokens(), sequence.request.prompt.size() + sequence.request.max_new_tokens);
   return std::min(pages * sequences.runner().options.page_size, end - 1) - sequence.tokens.size();
 }
 

@@ -48,7 +48,7 @@ StepLimits Sequences::limits() const {
           options.page_size};
 }
 
-std::size_t Sequences::most_tokens() const {
+std::size_t Sequences::max_tokens() const {
   return std::min(runner_.positions, runner_.options.pages * runner_.options.page_size);
 }
 

@@ -50,8 +50,8 @@ class Sequences {
 
   /// Pages that are free, or that only the tree refers to.
   std::size_t pages_left() const { return pool_.free() + tree_.evictable(); }
-  /// The most tokens that a sequence can have.
-  std::size_t most_tokens() const;
+  /// How many tokens a sequence can have at most.
+  std::size_t max_tokens() const;
   const ModelRunner& runner() const { return runner_; }
   const std::vector<Sequence>& running() const { return running_; }  // by arrival
   const std::vector<Sequence>& waiting() const { return waiting_; }  // by arrival
