@@ -7,14 +7,14 @@
 
 namespace t2t {
 
-static std::vector<std::size_t> begins_of(std::span<const std::size_t> most) {
+static std::vector<std::size_t> begins_of(std::span<const std::size_t> max_sizes) {
   std::vector<std::size_t> begins = {0};
-  for (const std::size_t elements : most) begins.push_back(begins.back() + elements);
+  for (const std::size_t elements : max_sizes) begins.push_back(begins.back() + elements);
   return begins;
 }
 
-FixedLists::FixedLists(std::span<const std::size_t> most)
-    : begins_(begins_of(most)), staged_(begins_.back()), device_(begins_.back()) {}
+FixedLists::FixedLists(std::span<const std::size_t> max_sizes)
+    : begins_(begins_of(max_sizes)), staged_(begins_.back()), device_(begins_.back()) {}
 
 void FixedLists::set(std::size_t i, std::span<const int> elements) {
   const std::size_t room = begins_[i + 1] - begins_[i];

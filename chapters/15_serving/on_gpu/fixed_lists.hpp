@@ -13,8 +13,8 @@ namespace t2t {
 
 class FixedLists {
  public:
-  /// List i has up to most[i] elements.
-  explicit FixedLists(std::span<const std::size_t> most);
+  /// List i has up to max_sizes[i] elements.
+  explicit FixedLists(std::span<const std::size_t> max_sizes);
 
   /// Throws std::invalid_argument when list i has no room for them.
   void set(std::size_t i, std::span<const int> elements);
