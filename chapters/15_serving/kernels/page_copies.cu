@@ -26,11 +26,11 @@ __global__ void copy_parts(const bf16* from, std::size_t from_stride, bf16* to,
 bf16* checked_page(const PageStore& store, std::size_t number, const bf16* packed) {
   expect_size("stores", store.stores);
   expect(number < std::size_t(store.pages), "page", "below " + std::to_string(store.pages), number);
-  expect(store.page >= 8 && store.page % 8 == 0, "elements of a page", "a multiple of 8",
-         store.page);
+  expect(store.page_elements >= 8 && store.page_elements % 8 == 0, "elements of a page",
+         "a multiple of 8", store.page_elements);
   expect_rows("store", store.rows, Strides{0, 0, 0}, sizeof(bf16));
   expect_rows("packed", packed, Strides{0, 0, 0}, sizeof(bf16));
-  return store.rows + number * store.page;
+  return store.rows + number * store.page_elements;
 }
 
 }  // namespace
@@ -38,13 +38,15 @@ bf16* checked_page(const PageStore& store, std::size_t number, const bf16* packe
 void pack_page(const PageStore& store, std::size_t number, bf16* packed) {
   const bf16* page = checked_page(store, number, packed);
   T2T_LAUNCH(copy_parts, dim3(unsigned(store.stores)), dim3(threads), 0, page,
-             std::size_t(store.pages) * store.page, packed, store.page, store.page);
+             std::size_t(store.pages) * store.page_elements, packed, store.page_elements,
+             store.page_elements);
 }
 
 void unpack_page(const PageStore& store, std::size_t number, const bf16* packed) {
   bf16* page = checked_page(store, number, packed);
-  T2T_LAUNCH(copy_parts, dim3(unsigned(store.stores)), dim3(threads), 0, packed, store.page, page,
-             std::size_t(store.pages) * store.page, store.page);
+  T2T_LAUNCH(copy_parts, dim3(unsigned(store.stores)), dim3(threads), 0, packed,
+             store.page_elements, page, std::size_t(store.pages) * store.page_elements,
+             store.page_elements);
 }
 
 }  // namespace t2t

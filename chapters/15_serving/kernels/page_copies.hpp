@@ -11,15 +11,16 @@ namespace t2t {
 /// The pages of all layers' keys, or of all layers' values, in device memory. Each group of heads
 /// of each layer has a part of its own, a store.
 struct PageStore {
-  bf16* rows;  // [stores, pages, page]
+  bf16* rows;  // [stores, pages, page_elements]
   int stores, pages;
-  std::size_t page;  // elements of a page in one store: a multiple of 8
+  std::size_t page_elements;  // of a page in one store: a multiple of 8
 };
 
-/// pack_page copies page `number` of every store into contiguous memory, packed [stores, page];
-/// unpack_page copies it back. Both throw std::invalid_argument for a page that does not exist, and
-/// for sizes and pointers that the kernel cannot take.
-void pack_page(const PageStore& store, std::size_t number, bf16* packed);
+/// pack_page copies page `number` of every store to `packed`, which is contiguous; unpack_page
+/// copies it back. Both throw std::invalid_argument for a page that does not exist, and for sizes
+/// and pointers that the kernel cannot take.
+void pack_page(const PageStore& store, std::size_t number,
+               bf16* packed);  // [stores, page_elements]
 void unpack_page(const PageStore& store, std::size_t number, const bf16* packed);
 
 }  // namespace t2t
