@@ -20,15 +20,15 @@ struct SequencePages {
 };
 
 /// Begins to copy keys s to s + rows − 1 and their values into tiles [rows, D], and looks each of
-/// them up in the table. Keys from `last` on are not read, and their rows become 0. `threads`
+/// them up in the table. Keys from `end` on are not read, and their rows become 0. `threads`
 /// threads call it together, each with its number. A chunk is 16 bytes of a row, as in
 /// async_tiles.hpp.
 template <int D, int rows, int threads>
 __device__ __forceinline__ void copy_keys(bf16* k_tile, bf16* v_tile, const SequencePages& sequence,
-                                          int s, int last, unsigned thread) {
+                                          int s, int end, unsigned thread) {
   const int chunk = thread % (D / 8);
   for (int row = thread / (D / 8); row < rows; row += threads / (D / 8)) {
-    const bool inside = s + row < last;
+    const bool inside = s + row < end;
     const long at = inside ? sequence.at<D>(s + row) + chunk * 8 : 0;
     copy_async_16(k_tile + swizzled<D>(row, chunk), sequence.keys + at, inside);
     copy_async_16(v_tile + swizzled<D>(row, chunk), sequence.values + at, inside);
