@@ -169,7 +169,7 @@ TEST_CASE("a text without a next token ends with the reason, and the others do n
 
 TEST_CASE("while a text is answered, another's prompt comes in small chunks") {
   const EngineOptions options{
-      .pages = 40, .page_size = 4, .sequences = 3, .budget = 24, .chunk = 5};
+      .pages = 40, .page_size = 4, .sequences = 3, .budget = 24, .max_prefill_tokens = 5};
   Engine engine(toy_runner(options, 10));
   using Parts = std::vector<StepPlan::Part>;
   const size_t first = engine.submit({.prompt = {1, 2, 3}, .max_new_tokens = 50});
@@ -186,8 +186,8 @@ TEST_CASE("while a text is answered, another's prompt comes in small chunks") {
   const size_t third = engine.submit({.prompt = {1, 2, 3}, .max_new_tokens = 50});
   engine.step();  // the rest of the 60
   CHECK(engine.plan().parts == Parts{{other, 21}, {third, 3}});
-  Engine narrow(
-      toy_runner({.pages = 40, .page_size = 4, .sequences = 8, .budget = 24, .chunk = 2}, 10));
+  Engine narrow(toy_runner(
+      {.pages = 40, .page_size = 4, .sequences = 8, .budget = 24, .max_prefill_tokens = 2}, 10));
   narrow.submit({.prompt = {1}, .max_new_tokens = 50});
   narrow.step();
   narrow.submit({.prompt = Ids(60, 4), .max_new_tokens = 50});

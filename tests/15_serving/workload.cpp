@@ -48,7 +48,7 @@ Workload random_workload(Random& random, std::size_t V) {
     if (random.next_uniform() < 0.15f) arrival.cancelled = arrival.step + between(random, 0, 20);
     workload.arrivals.push_back(arrival);
   }
-  workload.options.chunk = between(random, 0, 5);
+  workload.options.max_prefill_tokens = between(random, 0, 5);
   workload.options.swap = between(random, 0, 1) * between(random, 0, 12);
   return workload;
 }

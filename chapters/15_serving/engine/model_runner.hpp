@@ -31,7 +31,7 @@ struct EngineOptions {
   std::size_t budget = 128;    // tokens of a step
   /// The most prompt tokens in a step in which other sequences decode. A step may always read
   /// `sequences` tokens in all, even if that is more. 0: as many as the budget allows.
-  std::size_t chunk = 0;
+  std::size_t max_prefill_tokens = 0;
   std::size_t bits = 32;  // of a key or value: 32 (a float), 8 or 4
   std::size_t swap = 0;   // at most so many copies of preempted sequences' pages (swap space)
 

@@ -42,8 +42,8 @@ StepLimits Sequences::limits() const {
     return sequence.tokens.size() - sequence.computed == 1;
   };
   const auto answers = std::size_t(std::ranges::count_if(running_, is_answered));
-  const bool in_chunks = options.chunk > 0 && answers > 0;
-  const std::size_t most = std::max(answers + options.chunk, options.sequences);
+  const bool in_chunks = options.max_prefill_tokens > 0 && answers > 0;
+  const std::size_t most = std::max(answers + options.max_prefill_tokens, options.sequences);
   return {in_chunks ? std::min(most, options.budget) : options.budget, options.sequences,
           options.page_size};
 }

@@ -98,7 +98,7 @@ static EngineOptions options_of(const ServeFlags& flags) {
   EngineOptions options{.page_size = page_size,
                         .sequences = flags.parallel,
                         .budget = flags.budget,
-                        .chunk = flags.chunk,
+                        .max_prefill_tokens = flags.chunk,
                         .bits = flags.cache_bits};
   options.pages = options.pages_for(flags.cache_tokens),
   options.swap = options.pages_for(flags.swap);
