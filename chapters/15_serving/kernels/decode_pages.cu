@@ -95,7 +95,7 @@ __global__ void __launch_bounds__(decode_threads, 2)
   store_sums<D>(mean, online, scale, sums);
   __syncthreads();
 
-  // The stretches of a head are neighbours, and so are the heads of a sequence.
+  // The stretches of a head are contiguous, and so are the heads of a sequence.
   const int before = sequences.stretch_at[b], count = sequences.stretch_at[b + 1] - before;
   for (int i = threadIdx.x; i < rows * D; i += decode_threads) {
     const int r = i / D, d = i % D;
