@@ -13,7 +13,9 @@ namespace t2t {
 std::size_t parameter_count(const Variant& variant) {
   if (variant.lstm_layers == 0) {
     const Parameters count = count_parameters(variant.config);
-    return total(count) - (variant.changes.norms ? 0 : count.norms);
+    const BlockSettings& block = variant.config.block;
+    return total(count) - (variant.changes.norms ? 0 : count.norms) -
+           (variant.squares ? variant.config.L * block.F * block.C : 0);
   }
   Random random(1);
   return parameter_count(
@@ -65,6 +67,23 @@ static Experiment networks() {
        variant("reglu, F = 170", gated(Activation::reglu)), variant("swiglu, F = 170", as_it_is)}};
   made.dead_units = true;
   return made;
+}
+
+/// ReLU's square needs no kernel of its own: see Variant::squares.
+static void relu_squared(Variant& v) {
+  plain(Activation::reglu)(v);
+  v.squares = true;
+  v.redrawn = [](ModelWeights& weights, const Config&) {
+    for (BlockWeights& block : weights.blocks)
+      block.feed_forward.w_gate.floats() = block.feed_forward.w_up.floats();
+  };
+}
+
+static Experiment squared_networks() {
+  return {"squared-networks",
+          "Does the square of ReLU take the place of a gate?",
+          {variant("relu, F = 255", plain(Activation::relu)),
+           variant("relu squared, F = 255", relu_squared), variant("swiglu, F = 170", as_it_is)}};
 }
 
 /// The same question with models of twice the width, the gated one with the plain ones' rivals.
@@ -250,6 +269,7 @@ std::vector<Experiment> experiments() {
        {variant("RMSNorm", as_it_is, 16), variant("no norms", no_norms, 16)},
        150},
       networks(),
+      squared_networks(),
       wide_networks(),
       positions(),
       roots(),

@@ -20,6 +20,9 @@ struct Variant {
   bool warm_up = true;                                                  // for a tenth of the steps
   std::function<void(ModelWeights&, const Config&)> redrawn = nullptr;  // changes initial weights
   std::function<bool(const TensorInfo&)> learned = nullptr;             // nullptr: all tensors are
+  /// ReLU²: w_gate begins as w_up, and ReGLU, ReLU(gate)·up, is then the square of ReLU(up). Both
+  /// have the same gradient at each step and stay equal, so they count as one matrix.
+  bool squares = false;
   float dropout = 0;
   BlockChanges changes = {};
   float hidden = 0;  // share of tokens that are masked, and learned instead of the next ones

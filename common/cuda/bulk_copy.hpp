@@ -8,7 +8,7 @@
 
 #ifndef __CUDACC__
 
-#include "cuda_on_cpu/bulk_copy.hpp"
+#include "cuda_on_cpu/hopper/bulk_copy.hpp"
 
 #else
 

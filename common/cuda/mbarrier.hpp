@@ -10,7 +10,7 @@
 
 #ifndef __CUDACC__
 
-#include "cuda_on_cpu/mbarrier.hpp"
+#include "cuda_on_cpu/hopper/mbarrier.hpp"
 
 #define T2T_TILES 1
 

@@ -10,7 +10,7 @@
 #ifdef __CUDACC__
 #include <cuda.h>  // the type alone; the driver's function is looked up when a map is made
 #else
-#include "cuda_on_cpu/tensor_map.hpp"
+#include "cuda_on_cpu/hopper/tensor_map.hpp"
 #endif
 
 namespace t2t {

@@ -12,7 +12,7 @@
 
 #ifndef __CUDACC__
 
-#include "cuda_on_cpu/warpgroup.hpp"
+#include "cuda_on_cpu/hopper/warpgroup.hpp"
 
 #define T2T_WARPGROUPS 1
 

@@ -110,6 +110,46 @@ TEST_CASE("the sweep goes on to both sides until it is no better; seeds follow a
   CHECK(again.seeds[2].held_out == outcome.seeds[2].held_out);
 }
 
+TEST_CASE("the gate of ReLU squared is up after training, too, and the network is the square") {
+  const auto all = experiments();
+  const auto squared = std::ranges::find(all, "squared-networks", &Experiment::name);
+  REQUIRE(squared != all.end());
+  const Variant& variant = squared->variants[1];
+  const Config& config = variant.config;
+  Random random(1);
+  ModelWeights weights = draw_model(config, random);
+  variant.redrawn(weights, config);
+  const Ids train = text(400);
+  Trainer trainer(Model(config, std::move(weights)), {.B = 2, .T = 16}, train);
+  for (int n = 0; n < 3; ++n) trainer.step();
+  const FeedForwardWeights& network = trainer.model().weights().blocks[3].feed_forward;
+  const Tensor<2>&gate = network.w_gate.floats(), &up = network.w_up.floats();
+  CHECK(std::ranges::equal(gate, up));  // the same bits: NaN is not equal
+  Random other(1);
+  CHECK(!std::ranges::equal(up, draw_model(config, other).blocks[3].feed_forward.w_up.floats()));
+  const Tensor<2> x = random.normal<2>({1, config.block.C}, 1);
+  const Tensor<2> y = feed_forward(x, network, config.block.activation);
+  constexpr double eps = 0x1p-24;  // the rounding of a float
+  for (size_t c = 0; c < config.block.C; ++c) {
+    double sum = 0, bound = 0;
+    for (size_t f = 0; f < config.block.F; ++f) {
+      double inner = 0, size = 0;
+      for (size_t i = 0; i < config.block.C; ++i) {
+        const double term = double(up(f, i)) * x(0, i);
+        inner += term, size += std::abs(term);
+      }
+      const double off = double(config.block.C) * eps * size;  // of a sum of C terms in any order
+      const double square = inner > 0 ? inner * inner : 0, down = network.w_down.floats()(c, f);
+      sum += square * down;
+      bound +=
+          (2 * std::abs(inner) * off + off * off +
+           double(config.block.F + 3) * eps * (std::abs(inner) + off) * (std::abs(inner) + off)) *
+          std::abs(down);
+    }
+    CHECK(std::abs(y(0, c) - sum) <= bound);
+  }
+}
+
 TEST_CASE("a run whose numbers are not finite counts as infinitely bad") {
   Experiment experiment = small_experiment();
   experiment.variants[1].redrawn = [](ModelWeights& weights, const Config&) {

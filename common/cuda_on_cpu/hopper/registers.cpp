@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "cuda_on_cpu/hopper/warpgroup.hpp"
 #include "cuda_on_cpu/machine.hpp"
-#include "cuda_on_cpu/warpgroup.hpp"
 
 namespace t2t::stand_in {
 namespace {

@@ -5,9 +5,9 @@
 #pragma once
 
 #include "cuda_on_cpu/half_types.hpp"
-#include "cuda_on_cpu/mbarrier.hpp"
+#include "cuda_on_cpu/hopper/mbarrier.hpp"
+#include "cuda_on_cpu/hopper/tensor_map.hpp"
 #include "cuda_on_cpu/stand_in.hpp"
-#include "cuda_on_cpu/tensor_map.hpp"
 
 namespace t2t {
 

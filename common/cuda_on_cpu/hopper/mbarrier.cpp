@@ -1,4 +1,4 @@
-#include "cuda_on_cpu/mbarrier.hpp"
+#include "cuda_on_cpu/hopper/mbarrier.hpp"
 
 #include <map>
 

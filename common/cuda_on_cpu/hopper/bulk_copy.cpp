@@ -1,4 +1,4 @@
-#include "cuda_on_cpu/bulk_copy.hpp"
+#include "cuda_on_cpu/hopper/bulk_copy.hpp"
 
 #include <algorithm>
 #include <array>

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cuda_on_cpu/bulk_copy.hpp"
+#include "cuda_on_cpu/hopper/bulk_copy.hpp"
 #include "cuda_on_cpu/machine.hpp"
 
 namespace t2t {

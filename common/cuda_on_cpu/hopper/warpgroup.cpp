@@ -1,4 +1,4 @@
-#include "cuda_on_cpu/warpgroup.hpp"
+#include "cuda_on_cpu/hopper/warpgroup.hpp"
 
 #include <algorithm>
 #include <array>
