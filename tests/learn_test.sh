@@ -156,6 +156,9 @@ wait
 refuses "--gpu: this program was built without kernels; ./learn run 10 --gpu builds one with them" \
   "$build/10_pretrained" --gpu --ids 1
 refuses "--trace and --gpu: wanted one of them at a time" "$build/10_pretrained" --gpu --trace traced --ids 1
+refuses "--gpu: this program was built without kernels; ./learn run 12 --gpu builds one with them" \
+  "$build/12_quantization" --gpu --ids 1
+refuses "--cache-bits and --gpu: wanted one of them at a time" "$build/12_quantization" --gpu --cache-bits 8 --ids 1
 refuses "--gpu: this program was built without kernels; ./learn serve --gpu builds one with them" \
   "$build/16_server" --serve --gpu
 refuses "--cache-bits and --gpu: wanted one of them at a time" "$build/16_server" --serve --gpu --cache-bits 8
@@ -442,6 +445,7 @@ refuses "unknown command 'fly'" "$learn" help fly
 refuses "run which chapter? The chapters are: 01_embedding" "$learn" run
 refuses "run does not take '--fast'; usage: ./learn run NN [--mine] [flags]" "$learn" run --fast
 nvidia-smi -L &>/dev/null || refuses "--gpu: wanted an NVIDIA GPU with its driver, got none" "$learn" run 10 --gpu
+nvidia-smi -L &>/dev/null || refuses "--gpu: wanted an NVIDIA GPU with its driver, got none" "$learn" run 12 --gpu
 nvidia-smi -L &>/dev/null || refuses "--gpu: wanted an NVIDIA GPU with its driver, got none" "$learn" run 16 --serve --gpu
 refuses "test does not take '--fast'; usage: ./learn test [NN ...] [--all] [--yes]" "$learn" test 01 --fast
 refuses "bench does not take '--yes'; usage: ./learn bench [NN ...] [--json FILE]" "$learn" bench --yes

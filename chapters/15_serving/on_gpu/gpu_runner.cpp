@@ -9,7 +9,8 @@
 
 namespace t2t {
 
-ModelRunner gpu_runner(const Model& model, const EngineOptions& options) {
+ModelRunner gpu_runner(const Model& model, const EngineOptions& options,
+                       const UploadMatrices& upload) {
   const Config& config = model.config();
   expect(options.bits == 32, "bits of a key or value", "32, for bf16 on a GPU", options.bits);
   const std::size_t S = std::min(config.T_max, options.pages * options.page_size);
@@ -17,7 +18,7 @@ ModelRunner gpu_runner(const Model& model, const EngineOptions& options) {
   expect_state_options(config, S, slots);
   const auto pages = std::make_shared<DevicePages>(config, options, S);
   const auto device = std::make_shared<DeviceModel>(
-      model, DeviceRoom{S, options.sequences, rows_of_a_pass(S, slots)}, pages->cache());
+      model, DeviceRoom{S, options.sequences, rows_of_a_pass(S, slots)}, pages->cache(), upload);
   expect_memory(double(options.swap) * double(pages->bytes_of_a_page()), "the copies of pages",
                 "ask for fewer (--swap)");
   slots.pass = [device](const Model&, std::span<const MoreTokens> more,

@@ -4,5 +4,7 @@
 #include "16_server/program/run_server.hpp"
 
 int main(int argc, char** argv) {
-  return t2t::run_server(argc, argv, t2t::solutions, t2t::gpu_runner);
+  return t2t::run_server(argc, argv, t2t::solutions, [](const auto& model, const auto& options) {
+    return t2t::gpu_runner(model, options);
+  });
 }

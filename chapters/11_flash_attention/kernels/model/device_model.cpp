@@ -38,12 +38,15 @@ static std::size_t decoded_rows(const BlockSettings& s) {
   return std::max<std::size_t>(1, decoded / (s.H / s.G));
 }
 
-DeviceModel::DeviceModel(const Model& model, const DeviceRoom& room, DeviceCache other)
+DeviceModel::DeviceModel(const Model& model, const DeviceRoom& room, DeviceCache other,
+                         const UploadMatrices& upload)
     : s_(supported(model.config(), room)),
       V_(model.config().V),
       room_(room),
       other_(std::move(other)),
-      weights_(upload_weights(model)),
+      matrices_(upload(model)),
+      gains_(upload_gains(model)),
+      final_gain_(uploaded(model.weights().final_norm.gain)),
       cos_(uploaded(block_rope_table(s_, room.S).cos)),
       sin_(uploaded(block_rope_table(s_, room.S).sin)),
       keys_(other_.layer ? 0 : model.config().L * room.sequences * s_.G * room.S * s_.D),
@@ -88,16 +91,13 @@ void DeviceModel::attend(std::size_t l, const Run& run, std::size_t first) {
 }
 
 void DeviceModel::launch_layers(std::span<const Run> runs, int T) {
-  const int C = int(s_.C), H = int(s_.H), G = int(s_.G), D = int(s_.D), F = int(s_.F);
+  const int H = int(s_.H), G = int(s_.G), D = int(s_.D);
   const RopePairs pairs =
       s_.pairing == Pairing::neighbours ? RopePairs::neighbours : RopePairs::halves;
-  launch_embed(weights_.embedding.data(), ids(), T, C, x_.data());
-  for (std::size_t l = 0; l < weights_.layers.size(); ++l) {
-    const DeviceLayer& w = weights_.layers[l];
-
+  matrices_.embed(ids(), T, x_.data());
+  for (std::size_t l = 0; l < gains_.size(); ++l) {
     // Attention reads the stream through a norm, and its result is added to the stream.
-    launch_store_product(normed(w.attention_norm), w.w_qkv.data(), T, C, (H + 2 * G) * D,
-                         qkv_.data());
+    matrices_.project(l, normed(gains_[l].attention), T, qkv_.data());
     launch_rope_and_append(qkv_.data(), {positions(), sequences(), other_.places}, cos_.data(),
                            sin_.data(), pairs, T, H, G, D, q_.data(), cache(l));
     if (other_.attend)
@@ -105,19 +105,17 @@ void DeviceModel::launch_layers(std::span<const Run> runs, int T) {
     else
       for_each_run({runs.data(), runs.size()},
                    [&](const Run& run, std::size_t first) { attend(l, run, first); });
-    launch_add_product(heads_.data(), w.w_o.data(), T, H * D, C, x_.data());
+    matrices_.add_heads(l, heads_.data(), T, x_.data());
 
     // So does the network.
-    launch_swiglu_product(normed(w.feed_forward_norm), w.w_gate.data(), w.w_up.data(), T, C, F,
-                          hidden_.data());
-    launch_add_product(hidden_.data(), w.w_down.data(), T, F, C, x_.data());
+    matrices_.gate_and_up(l, normed(gains_[l].feed_forward), T, hidden_.data());
+    matrices_.add_hidden(l, hidden_.data(), T, x_.data());
   }
 }
 
 /// The logits of N of the rows that want them, from the first on.
 void DeviceModel::launch_head(std::size_t first, std::size_t N) {
-  launch_store_product(normed(weights_.final_norm, wanted() + first), weights_.head(), int(N),
-                       int(s_.C), int(V_), logits_.data());
+  matrices_.score(normed(final_gain_, wanted() + first), int(N), logits_.data());
 }
 
 /// All launches of one token that wants logits.

@@ -1,5 +1,6 @@
 // Chapter 09's whole model on a device: ids go in, logits come out, and everything between them
-// stays in the device's memory: weights and cache in bf16, the residual stream in float32.
+// stays in the device's memory: the cache in bf16, the residual stream in float32, and the matrices
+// in bf16 or as another chapter stores them (device_matrices.hpp).
 //
 //   x = embedding[ids]      x = block(x), L times      logits = norm(x)·headᵀ
 //
@@ -17,6 +18,7 @@
 #include <span>
 #include <vector>
 
+#include "11_flash_attention/kernels/model/device_matrices.hpp"
 #include "11_flash_attention/kernels/model/device_weights.hpp"
 #include "11_flash_attention/kernels/model/model_kernels.hpp"
 #include "11_flash_attention/kernels/model/row_plan.hpp"
@@ -50,7 +52,8 @@ class DeviceModel {
   /// a sliding window"), D is not 64 or 128, C or F is not a multiple of 8, a size of the room is
   /// 0, or chunk is above 65535; std::runtime_error when the device has too little memory. With a
   /// cache of another kind, all of its members must be given.
-  DeviceModel(const Model& model, const DeviceRoom& room, DeviceCache other = {});
+  DeviceModel(const Model& model, const DeviceRoom& room, DeviceCache other = {},
+              const UploadMatrices& upload = bf16_matrices);
 
   /// A Pass (state_options.hpp) with checked arguments; logits is [N, V]. Throws std::runtime_error
   /// when a kernel or a copy fails.
@@ -76,7 +79,9 @@ class DeviceModel {
   std::size_t V_;
   DeviceRoom room_;
   DeviceCache other_;
-  DeviceWeights weights_;
+  DeviceMatrices matrices_;
+  std::vector<DeviceGains> gains_;           // L
+  DeviceBuffer<float> final_gain_;           // [C]
   DeviceBuffer<float> cos_, sin_;            // [S, D/2]
   DeviceBuffer<bf16> keys_, values_;         // [L, sequences, G, S, D], empty with another cache
   DeviceBuffer<int> tokens_;                 // [4, chunk]: ids, positions, sequences, wanted rows

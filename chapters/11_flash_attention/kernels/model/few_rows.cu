@@ -21,29 +21,7 @@ namespace t2t {
 
 namespace {
 
-constexpr int warps = 8, threads = 32 * warps, blocks_per_multiprocessor = 8;
-
-/// How a block brings row t of x into shared memory, with all of its threads.
-struct PlainInput {
-  const bf16* x;  // [T, in]
-
-  __device__ void load(int t, int in, bf16* to) const {
-    const bf16* from = x + std::size_t(t) * in;
-    for (int c = 8 * threadIdx.x; c < in; c += 8 * threads)
-      *reinterpret_cast<uint4*>(to + c) = *reinterpret_cast<const uint4*>(from + c);
-  }
-};
-struct NormedInput {
-  NormedRows x;
-
-  /// Each warp computes the whole norm, and writes the 32 elements that are its own of each 256.
-  __device__ void load(int t, int in, bf16* to) const {
-    const int warp = threadIdx.x / 32;
-    norm_row(x, t, in, [&](int c, bf16 y) {
-      if (c / 32 % warps == warp) to[c] = y;
-    });
-  }
-};
+constexpr int warps = product_warps, threads = product_threads;
 
 /// sum += x·w of two elements, the lower one first.
 __device__ __forceinline__ void add_two(float& sum, unsigned x, unsigned w) {
@@ -82,7 +60,7 @@ __global__ void multiply_few_rows(Input input, Epilogue epilogue, int in, int ou
 template <class Input, class Epilogue>
 void launch_few(const Input& input, const Epilogue& epilogue, int T, int in, int out) {
   const int blocks =
-      std::min((out + warps - 1) / warps, blocks_per_multiprocessor * multiprocessors());
+      std::min((out + warps - 1) / warps, product_blocks_per_multiprocessor * multiprocessors());
   T2T_LAUNCH((multiply_few_rows<Input, Epilogue>), dim3(unsigned(blocks), unsigned(T)),
              dim3(threads), std::size_t(in) * sizeof(bf16), input, epilogue, in, out);
 }

@@ -8,10 +8,11 @@
 
 namespace t2t {
 
-ModelState gpu_state(const Model& model, std::size_t S, StateOptions options) {
+ModelState gpu_state(const Model& model, std::size_t S, StateOptions options,
+                     const UploadMatrices& upload) {
   expect_state_options(model.config(), S, options);
   const auto device = std::make_shared<DeviceModel>(
-      model, DeviceRoom{S, options.sequences, rows_of_a_pass(S, options)});
+      model, DeviceRoom{S, options.sequences, rows_of_a_pass(S, options)}, DeviceCache{}, upload);
   // A Model's blocks stay where they are when it is moved.
   options.pass = [device, blocks = model.weights().blocks.data()](
                      const Model& of, std::span<const MoreTokens> more,
@@ -25,7 +26,10 @@ ModelState gpu_state(const Model& model, std::size_t S, StateOptions options) {
 }
 
 MakeState gpu_states() {
-  return {.make = gpu_state, .bytes_per_element = sizeof(bf16), .on_cpu = false};
+  return {.make = [](const Model& model, std::size_t S,
+                     StateOptions options) { return gpu_state(model, S, std::move(options)); },
+          .bytes_per_element = sizeof(bf16),
+          .on_cpu = false};
 }
 
 }  // namespace t2t
