@@ -1,10 +1,12 @@
 // Shows linear attention and the gated delta rule: two tokens by hand, what a state remembers, what
 // it weighs beside a cache, and a text in many calls. --recall trains a model to look things up.
+// --model runs a file of Qwen3-Next's architecture.
 #include <fmt/format.h>
 
 #include "24_delta_rule/chunks/delta_chunks.hpp"
 #include "24_delta_rule/shows/show_learned.hpp"
 #include "24_delta_rule/shows/show_memory.hpp"
+#include "24_delta_rule/shows/show_qwen3_next.hpp"
 #include "24_delta_rule/shows/show_rules.hpp"
 #include "memory.hpp"
 #include "program/print.hpp"
@@ -38,18 +40,27 @@ static void show_delta_speed() {
 int main(int argc, char** argv) {
   std::size_t T = 100;
   RecallOptions recall{.kind = {}, .task = {.pairs = 8}};
+  Qwen3NextFlags file;
   Program program("24_delta_rule",
                   "Linear attention and the gated delta rule: a state of fixed size in the place "
-                  "of a cache, and what it remembers.");
+                  "of a cache, and what it remembers. --model runs a file of Qwen3-Next's "
+                  "architecture.");
   program.takes_text();
-  program.size("tokens", T, "bytes of the text, T");
+  program.size("tokens", T, "bytes of the text, T; with --model, tokens to generate at most");
   program.word("recall", recall.kind,
                "train a small model to look up values: attention, window, linear, delta, hybrid");
   program.size("pairs", recall.task.pairs, "with --recall: pairs of a key and a value");
   program.size("times", recall.task.times, "with --recall: how often each key is written");
   program.size("steps", recall.steps, "with --recall: steps of training at most");
   program.number("rate", recall.rate, "with --recall: the learning rate at its peak");
+  program.input("model", file.model, "a GGUF file of the architecture qwen3next");
+  program.word("prompt", file.prompt, "with --model: a text to continue");
+  program.word("ids", file.ids, "with --model: ids to continue, as in 1,2,3");
   program.has_solutions(solutions);
+  const Task run_file = {"model", {"prompt", "ids", "tokens"}, [&] {
+                           file.tokens = T;
+                           return show_qwen3_next(program, file);
+                         }};
   const Task learned = {"recall", {"pairs", "times", "steps", "rate", "seed"}, [&] {
                           recall.seed = program.seed();
                           return show_learned(recall);
@@ -65,5 +76,6 @@ int main(int argc, char** argv) {
                        show_delta_speed();
                        return 0;
                      }};
-  return program.run_tasks(argc, argv, {{learned, tour}, {{"text", "file"}}});
+  return program.run_tasks(argc, argv,
+                           {{run_file, learned, tour}, {{"prompt", "ids"}, {"text", "file"}}});
 }

@@ -79,16 +79,17 @@ static void copy_head(const Doubles& x, size_t from, double length, Doubles& to)
 
 /// The layer from an empty state in float64, by the recurrence: [T, C].
 static Doubles layer_in_double(const LayerDoubles& in, const DeltaLayerSettings& s) {
-  const size_t T = in.x.rows, H = s.H, D = s.D, Dv = s.Dv;
+  const size_t T = in.x.rows, H = s.H, D = s.D, Dv = s.Dv, G = s.G > 0 ? s.G : H;
   const Doubles qkv = convolution_of(product_bt(in.x, in.w_qkv), in.conv);
   const Doubles beta = product_bt(in.x, in.w_beta), gate = product_bt(in.x, in.w_gate),
                 z = product_bt(in.x, in.w_z);
   Doubles heads(T, H * Dv);
   for (size_t h = 0; h < H; ++h) {
     DeltaDoubles head(made_tokens(T, D, Dv), zeros(D, Dv));
-    copy_head(qkv, h * D, 1 / std::sqrt(double(D)), head.q);
-    copy_head(qkv, H * D + h * D, 1, head.k);
-    copy_head(qkv, 2 * H * D + h * Dv, 0, head.v);
+    const size_t g = h / (H / G);  // the head of q and k that it shares
+    copy_head(qkv, g * D, 1 / std::sqrt(double(D)), head.q);
+    copy_head(qkv, G * D + g * D, 1, head.k);
+    copy_head(qkv, 2 * G * D + h * Dv, 0, head.v);
     for (size_t t = 0; t < T; ++t) {
       head.beta(0, t) = sigmoid(beta(t, h));
       head.g(0, t) = -std::exp(in.a(0, h)) * std::log1p(std::exp(gate(t, h) + in.b(0, h)));
@@ -98,7 +99,7 @@ static Doubles layer_in_double(const LayerDoubles& in, const DeltaLayerSettings&
       double squares = 0;
       for (size_t e = 0; e < Dv; ++e) squares += o(t, e) * o(t, e);
       for (size_t e = 0; e < Dv; ++e)
-        heads(t, h * Dv + e) = o(t, e) / std::sqrt(squares / double(Dv) + 1e-6) * in.gain(0, e) *
+        heads(t, h * Dv + e) = o(t, e) / std::sqrt(squares / double(Dv) + s.eps) * in.gain(0, e) *
                                silu(z(t, h * Dv + e));
     }
   }
@@ -114,7 +115,8 @@ static double largest_of(const Tensor<2>& x) {
 TEST_CASE("each gradient of the layer is that of finite differences in float64, at odd sizes") {
   for (const DeltaLayerSettings& s :
        {DeltaLayerSettings{.C = 6, .H = 2, .D = 3, .Dv = 5, .chunk = 4},
-        DeltaLayerSettings{.C = 3, .H = 3, .D = 5, .Dv = 2, .W = 2, .chunk = 16}}) {
+        DeltaLayerSettings{.C = 3, .H = 3, .D = 5, .Dv = 2, .W = 2, .chunk = 16},
+        DeltaLayerSettings{.C = 4, .H = 6, .D = 3, .Dv = 2, .chunk = 4, .G = 2, .eps = 1e-3f}}) {
     const size_t T = 9;
     const DeltaLayerWeights w = some_weights(s);
     const Tensor<2> x = numbers(1, 2, 0, T, s.C), dy = numbers(2, 2, 0, T, s.C);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "02_normalization/rms_norm.hpp"
+#include "06_gqa/grouped_query_attention.hpp"
 #include "24_delta_rule/chunks/delta_chunks.hpp"
 #include "24_delta_rule/layer/short_convolution.hpp"
 #include "linalg.hpp"
@@ -12,18 +13,20 @@
 namespace t2t {
 
 void expect_delta_layer(const DeltaLayerSettings& settings) {
-  const auto& [C, H, D, Dv, W, chunk] = settings;
+  const auto& [C, H, D, Dv, W, chunk, G, eps] = settings;
   expect(C >= 1, "C, the width of the layer", "at least 1", C);
   expect(H >= 1, "H, the heads", "at least 1", H);
   expect(D >= 1, "D, the width of keys", "at least 1", D);
   expect(Dv >= 1, "Dv, the width of values", "at least 1", Dv);
   expect(W >= 1, "W, the tokens of a convolution", "at least 1", W);
   expect(chunk >= 1, "chunk, the tokens of a chunk", "at least 1", chunk);
+  expect_groups(H, settings.key_heads());
+  expect(eps > 0 && std::isfinite(eps), "eps", "a finite number above 0", eps);
 }
 
 DeltaLayerWeights draw_delta_weights(const DeltaLayerSettings& settings, Random& random) {
   expect_delta_layer(settings);
-  const auto& [C, H, D, Dv, W, chunk] = settings;
+  const auto& [C, H, D, Dv, W, chunk, G, eps] = settings;
   const auto draw = [&](std::size_t out, std::size_t in) {
     return random.normal<2>({out, in}, 1 / std::sqrt(float(in)));
   };
@@ -59,7 +62,7 @@ static float softplus(float x) { return std::max(x, 0.0f) + std::log1p(std::exp(
 void expect_delta_call(const Tensor<2>& x, const DeltaLayerWeights& weights,
                        const DeltaLayerSettings& settings) {
   expect_delta_layer(settings);
-  const auto& [C, H, D, Dv, W, chunk] = settings;
+  const auto& [C, H, D, Dv, W, chunk, G, eps] = settings;
   expect_shape("x", x, {x.shape(0), C});
   expect_shape("w_qkv", weights.w_qkv, {settings.channels(), C});
   expect_shape("conv", weights.conv, {settings.channels(), W});
@@ -79,10 +82,11 @@ DeltaTokens delta_tokens(const Tensor<2>& x, const Tensor<2>& qkv, const DeltaLa
   const std::size_t T = x.shape(0), H = settings.H, D = settings.D, Dv = settings.Dv;
   expect_shape("qkv", qkv, {T, settings.channels()});
   expect(h < H, "h, a head", "below H", h);
+  const std::size_t G = settings.key_heads(), group = group_of(h, H, G);
   const ConstMatrix all = qkv;
-  DeltaTokens tokens{unit_rows(all.head(h, D)) / std::sqrt(float(D)),
-                     unit_rows(all.cols_from(H * D + h * D, D)),
-                     copy_of(all.cols_from(2 * H * D + h * Dv, Dv)), empty(T), empty(T)};
+  DeltaTokens tokens{unit_rows(all.head(group, D)) / std::sqrt(float(D)),
+                     unit_rows(all.cols_from((G + group) * D, D)),
+                     copy_of(all.cols_from(2 * G * D + h * Dv, Dv)), empty(T), empty(T)};
   Tensor<2> beta = empty(T, 1), gate = empty(T, 1);
   matmul_bt(x, ConstMatrix(weights.w_beta).rows_from(h, 1), beta);
   matmul_bt(x, ConstMatrix(weights.w_gate).rows_from(h, 1), gate);
@@ -110,7 +114,7 @@ Tensor<2> delta_layer(const Tensor<2>& x, const DeltaLayerWeights& weights,
     xt::view(state.memory, h) = memory;
     const Tensor<2> gate = copy_of(ConstMatrix(z).head(h, Dv));  // [T, Dv]
     xt::view(heads, xt::all(), xt::range(h * Dv, h * Dv + Dv)) =
-        rms_norm(o, weights.gain, 1e-6f) * gate / (1 + xt::exp(-gate));
+        rms_norm(o, weights.gain, settings.eps) * gate / (1 + xt::exp(-gate));
   }
   return matmul_bt(heads, weights.w_o);  // [T, C]
 }

@@ -5,9 +5,10 @@
 //   β = sigmoid(x·W_βᵀ)       g = −e^a·softplus(x·W_gᵀ + b)      one of each for each head
 //   o = the gated delta rule, head by head          y = (norm(o)·gain ⊙ silu(x·W_zᵀ))·W_oᵀ
 //
-// The norm runs over the Dv channels of each head. In Qwen3-Next, whose linear layers these are, 16
-// heads of q and k serve 32 heads of v; here each head has its own. Yang et al. 2024, "Gated Delta
-// Networks". delta_layer_backward.hpp is the layer's backward pass.
+// The norm runs over the Dv channels of each head. G heads of q and k serve H heads of v, which
+// have a state, a gate and a β each: neighbouring heads share a query and a key, as in chapter 06.
+// In Qwen3-Next, whose linear layers these are, G = 16 and H = 32. Yang et al. 2024, "Gated Delta
+// Networks". delta_layer_backward.hpp is the backward pass; qwen3_next/ reads the layer from files.
 #pragma once
 
 #include "24_delta_rule/delta_rule.hpp"
@@ -20,13 +21,16 @@ struct DeltaLayerSettings {
   std::size_t C, H, D, Dv;
   std::size_t W = 4;       // tokens of the convolution
   std::size_t chunk = 32;  // a call of more than one token goes in chunks of so many
+  std::size_t G = 0;       // heads of q and k, which divide the H heads of v; 0: H
+  float eps = 1e-6f;       // the norm's
 
-  std::size_t channels() const { return H * (2 * D + Dv); }  // of q, k and v
+  std::size_t key_heads() const { return G > 0 ? G : H; }
+  std::size_t channels() const { return 2 * key_heads() * D + H * Dv; }  // of q, k and v
 };
 
 struct DeltaLayerWeights {
-  Tensor<2> w_qkv;           // [H·(2·D+Dv), C]: q of all heads, then k, then v
-  Tensor<2> conv;            // [H·(2·D+Dv), W]
+  Tensor<2> w_qkv;           // [2·G·D+H·Dv, C]: q of all heads, then k, then v
+  Tensor<2> conv;            // [2·G·D+H·Dv, W]
   Tensor<2> w_beta, w_gate;  // [H, C] each
   Tensor<1> a, b;            // [H] each
   Tensor<2> w_z;             // [H·Dv, C]
@@ -37,10 +41,11 @@ struct DeltaLayerWeights {
 /// What one sequence leaves in one layer. It does not grow.
 struct DeltaLayerState {
   Tensor<3> memory;  // [H, D, Dv]
-  Tensor<2> kept;    // [W − 1, H·(2·D+Dv)], of the convolution
+  Tensor<2> kept;    // [W − 1, 2·G·D+H·Dv], of the convolution
 };
 
-/// Throws std::invalid_argument, naming the value, unless all sizes are at least 1.
+/// Throws std::invalid_argument, naming the value, unless all sizes are at least 1, the heads of q
+/// and k divide H, and eps is a finite number above 0.
 void expect_delta_layer(const DeltaLayerSettings& settings);
 DeltaLayerWeights draw_delta_weights(const DeltaLayerSettings& settings, Random& random);
 DeltaLayerState empty_delta_state(const DeltaLayerSettings& settings);
@@ -53,10 +58,10 @@ std::size_t delta_state_bytes(std::size_t L, const DeltaLayerSettings& settings,
 void expect_delta_call(const Tensor<2>& x,  // [T, C]
                        const DeltaLayerWeights& weights, const DeltaLayerSettings& settings);
 
-/// Head h's inputs of the rule, from the layer's x and what the convolution made of it. Throws
-/// std::invalid_argument when shapes disagree.
+/// Inputs of the rule for head h of v, from the layer's x and what the convolution made of it.
+/// Throws std::invalid_argument when shapes disagree.
 DeltaTokens delta_tokens(const Tensor<2>& x,    // [T, C]
-                         const Tensor<2>& qkv,  // [T, H·(2·D+Dv)]
+                         const Tensor<2>& qkv,  // [T, 2·G·D+H·Dv]
                          const DeltaLayerWeights& weights, const DeltaLayerSettings& settings,
                          std::size_t h);
 

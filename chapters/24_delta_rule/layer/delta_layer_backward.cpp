@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "02_normalization/rms_norm.hpp"
+#include "06_gqa/grouped_query_attention.hpp"
 #include "13_training/backward/linear_backward.hpp"
 #include "13_training/backward/norm_backward.hpp"
 #include "24_delta_rule/backward/chunks_backward.hpp"
@@ -50,56 +51,55 @@ Tensor<2> delta_layer_pass(const Tensor<2>& x, const DeltaLayerWeights& weights,
     kept.o.push_back(rule.forward(kept.tokens.back()));
     const Tensor<2> z = copy_of(ConstMatrix(kept.z).head(h, Dv));  // [T, Dv]
     xt::view(kept.heads, xt::all(), xt::range(h * Dv, h * Dv + Dv)) =
-        rms_norm(kept.o.back(), weights.gain, 1e-6f) * z / (1 + xt::exp(-z));
+        rms_norm(kept.o.back(), weights.gain, settings.eps) * z / (1 + xt::exp(-z));
   }
   return matmul_bt(kept.heads, weights.w_o);
 }
 
 /// The gradients of what the heads are made of.
 struct HeadGradients {
-  Tensor<2> qkv;         // [T, H·(2·D+Dv)], after the convolution
+  Tensor<2> qkv;         // [T, 2·G·D+H·Dv], after the convolution
   Tensor<2> z;           // [T, H·Dv]
   Tensor<2> beta, gate;  // [T, H], of the sums x·W_βᵀ and x·W_gᵀ
 };
 
 // [gate]
 /// Back through head h's norm and gate: writes its part of dz, and returns the gradient of o.
-static Tensor<2> back_through_gate(const DeltaLayerPass& kept, const Tensor<1>& gain, std::size_t h,
-                                   ConstMatrix dheads, Matrix dz, Tensor<1>& dgain) {
+static Tensor<2> back_through_gate(const DeltaLayerPass& kept, const Tensor<1>& gain, float eps,
+                                   std::size_t h, ConstMatrix dheads, Matrix dz, Tensor<1>& dgain) {
   const std::size_t T = dheads.rows, Dv = dheads.cols;
-  const Tensor<2> normed = rms_norm(kept.o[h], gain, 1e-6f);  // [T, Dv]
-  const ConstMatrix z = ConstMatrix(kept.z).head(h, Dv);      // [T, Dv]
-  Tensor<2> dnormed = empty(T, Dv);                           // [T, Dv]
+  const Tensor<2> normed = rms_norm(kept.o[h], gain, eps);  // [T, Dv]
+  const ConstMatrix z = ConstMatrix(kept.z).head(h, Dv);    // [T, Dv]
+  Tensor<2> dnormed = empty(T, Dv);                         // [T, Dv]
   for (std::size_t t = 0; t < T; ++t)
     for (std::size_t e = 0; e < Dv; ++e) {
       const float at = z.row(t)[e], sigma = 1 / (1 + std::exp(-at)), dy = dheads.row(t)[e];
       dnormed(t, e) = dy * at * sigma;
       dz.row(t)[e] = dy * normed(t, e) * sigma * (1 + at * (1 - sigma));
     }
-  const NormGradients d = norm_backward(kept.o[h], {gain, {}}, Norm::rms, 1e-6f, dnormed);
+  const NormGradients d = norm_backward(kept.o[h], {gain, {}}, Norm::rms, eps, dnormed);
   // In place: an optimizer may hold views of the gradients.
   for (std::size_t e = 0; e < Dv; ++e) dgain(e) += d.weights.gain(e);
   return d.x;
 }
 // [/gate]
 
-static void copy_rows(const Tensor<2>& from, Matrix to) {
-  for (std::size_t t = 0; t < to.rows; ++t) std::ranges::copy(row(from, t), to.row(t).begin());
-}
-
 // [tokens]
-/// Back from head h's tokens to the convolution's channels and to the sums of β and g.
+/// Back from head h's tokens to the convolution's channels and to the sums of β and g. Heads that
+/// share a query and a key add up their gradients.
 static void back_through_tokens(const Tensor<2>& qkv, const DeltaTokens& tokens,
                                 const DeltaTokens& d, const DeltaLayerWeights& weights,
                                 const DeltaLayerSettings& settings, std::size_t h,
                                 HeadGradients& to, DeltaLayerWeights& gradients) {
-  const std::size_t H = settings.H, D = settings.D, Dv = settings.Dv;
+  const std::size_t G = settings.key_heads(), group = group_of(h, settings.H, G);
+  const std::size_t D = settings.D, Dv = settings.Dv;
   const ConstMatrix all = qkv;
+  const Matrix dqkv = to.qkv;
   const Tensor<2> dq = d.q / std::sqrt(float(D));
-  copy_rows(unit_rows_backward(all.head(h, D), dq), Matrix(to.qkv).head(h, D));
-  copy_rows(unit_rows_backward(all.cols_from(H * D + h * D, D), d.k),
-            Matrix(to.qkv).cols_from(H * D + h * D, D));
-  copy_rows(d.v, Matrix(to.qkv).cols_from(2 * H * D + h * Dv, Dv));
+  add_rows(unit_rows_backward(all.head(group, D), dq), dqkv.head(group, D));
+  add_rows(unit_rows_backward(all.cols_from((G + group) * D, D), d.k),
+           dqkv.cols_from((G + group) * D, D));
+  add_rows(d.v, dqkv.cols_from(2 * G * D + h * Dv, Dv));
 
   // g = −e^a·softplus(s), and softplus′(s) = σ(s) = 1 − e^(−softplus(s)).
   const float rate = std::exp(weights.a(h));
@@ -145,15 +145,16 @@ Tensor<2> delta_layer_backward(const Tensor<2>& x, const DeltaLayerWeights& weig
 
   Tensor<2> before = xt::zeros<float>({settings.W - 1, settings.channels()});
   const Tensor<2> qkv = short_convolution(kept.projected, weights.conv, before);
-  HeadGradients d{empty(T, settings.channels()), empty(T, H * Dv), empty(T, H), empty(T, H)};
+  HeadGradients d{xt::zeros<float>({T, settings.channels()}), empty(T, H * Dv), empty(T, H),
+                  empty(T, H)};
   for (std::size_t h = 0; h < H; ++h) {
     const Tensor<2> dout =  // [T, Dv]
-        back_through_gate(kept, weights.gain, h, ConstMatrix(dheads).head(h, Dv),
+        back_through_gate(kept, weights.gain, settings.eps, h, ConstMatrix(dheads).head(h, Dv),
                           Matrix(d.z).head(h, Dv), gradients.gain);
     back_through_tokens(qkv, kept.tokens[h], rule.backward(kept.tokens[h], dout), weights, settings,
                         h, d, gradients);
   }
-  const Tensor<2> dprojected =  // [T, H·(2·D+Dv)]
+  const Tensor<2> dprojected =  // [T, 2·G·D+H·Dv]
       short_convolution_backward(kept.projected, weights.conv, d.qkv, gradients.conv);
   return back_through_projections(x, dprojected, d, weights, gradients);
 }

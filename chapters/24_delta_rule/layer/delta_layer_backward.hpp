@@ -31,7 +31,7 @@ HeadRule delta_head(const DeltaLayerSettings& settings);
 
 /// What a forward pass keeps for the backward pass.
 struct DeltaLayerPass {
-  Tensor<2> projected;              // [T, H·(2·D+Dv)], before the convolution
+  Tensor<2> projected;              // [T, 2·G·D+H·Dv], before the convolution
   std::vector<DeltaTokens> tokens;  // [H]
   std::vector<Tensor<2>> o;         // [H] of [T, Dv]
   Tensor<2> z;                      // [T, H·Dv]

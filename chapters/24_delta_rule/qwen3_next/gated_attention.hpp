@@ -1,0 +1,54 @@
+// Attention whose result passes a gate, as in Qwen3-Next's layers that attend.
+//
+//   q, z = x·W_qᵀ        k = x·W_kᵀ        v = x·W_vᵀ         a head of W_q has D rows of q, then D
+//                                                             rows of z
+//   q = rope(norm(q)·gain_q)               k = rope(norm(k)·gain_k)                 head by head
+//   y = (attention(q, k, v) ⊙ sigmoid(z))·W_oᵀ
+//
+// RoPE rotates the first R of a head's D channels, in halves: channel i with channel i + R/2. The
+// other channels compare what tokens say wherever they stand. With the gate, a head can add nothing
+// to a token, for which softmax alone would need a key that says nothing (chapter 25's sinks). G
+// heads of keys serve H heads of queries (chapter 06). Qiu et al. 2025, "Gated Attention for Large
+// Language Models". qwen3_next.hpp puts it between layers with a state.
+#pragma once
+
+#include "03_rope/rope.hpp"
+#include "05_kv_cache/kv_cache.hpp"
+#include "06_gqa/fast/grouped_rows.hpp"
+#include "weight.hpp"
+
+namespace t2t {
+
+struct GatedAttentionSettings {
+  std::size_t C, H, G, D;
+  std::size_t R;      // channels of a head that are rotated, an even number of at most D
+  float eps = 1e-6f;  // of the norms of q and k
+};
+
+struct GatedAttentionWeights {
+  Weight w_q;                // [2·H·D, C]: of each head q, then the gate
+  Weight w_k, w_v;           // [G·D, C]
+  Tensor<1> q_gain, k_gain;  // [D], shared by all heads
+  Weight w_o;                // [C, H·D]
+};
+
+/// Throws std::invalid_argument, naming the value, when a size is 0, when G does not divide H, when
+/// R is not an even number from 2 to D, and unless eps is a finite number above 0.
+void expect_gated(const GatedAttentionSettings& settings);
+
+/// The formula, for a whole text: [T, C]. Throws std::invalid_argument when shapes disagree, and as
+/// expect_gated does.
+Tensor<2> gated_attention(const Tensor<2>& x,  // [T, C]
+                          const GatedAttentionWeights& weights,
+                          const GatedAttentionSettings& settings,
+                          const RopeTable& rope);  // [S, R/2]
+
+/// T new tokens, which follow those in the cache: [T, C]. Appends their keys and values. Throws as
+/// the formula does, and when the cache or the scratch is too small; the cache is unchanged then.
+Tensor<2> gated_attention_step(const Tensor<2>& x,  // [T, C]
+                               const GatedAttentionWeights& weights,
+                               const GatedAttentionSettings& settings, const RopeTable& rope,
+                               KvCache& cache,  // [G, S, D]
+                               GroupedScratch& scratch);
+
+}  // namespace t2t

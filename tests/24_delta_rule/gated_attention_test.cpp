@@ -1,0 +1,160 @@
+// What must be true of attention with a gate and RoPE on a part of each head.
+#include "24_delta_rule/qwen3_next/gated_attention.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "13_training/differences.hpp"
+#include "linalg.hpp"
+#include "support/all_close.hpp"
+#include "support/hashed_numbers.hpp"
+#include "support/refuses.hpp"
+
+namespace t2t::gated_attention_test {
+
+using std::size_t;
+
+static GatedAttentionWeights some_weights(const GatedAttentionSettings& s) {
+  const auto matrix = [&](unsigned key, size_t rows, size_t cols) {
+    return Weight(numbers(key, 2 / std::sqrt(float(cols)), 0, rows, cols));
+  };
+  return {.w_q = matrix(1, 2 * s.H * s.D, s.C),
+          .w_k = matrix(2, s.G * s.D, s.C),
+          .w_v = matrix(3, s.G * s.D, s.C),
+          .q_gain = numbers(4, 1, 1, s.D),
+          .k_gain = numbers(5, 1, 1, s.D),
+          .w_o = matrix(6, s.C, s.H * s.D)};
+}
+static Doubles product_bt(const Doubles& x, const Doubles& w) {
+  Doubles y(x.rows, w.rows);
+  for (size_t t = 0; t < x.rows; ++t)
+    for (size_t o = 0; o < w.rows; ++o)
+      for (size_t i = 0; i < x.cols; ++i) y(t, o) += x(t, i) * w(o, i);
+  return y;
+}
+static RopeTable table_of(const GatedAttentionSettings& s, size_t S) {
+  return rope_table(S, rope_frequencies(s.R, 50));
+}
+
+TEST_CASE("by hand: a gate of one token, whose value passes attention unchanged") {
+  // v = 3·x, and the gate is sigmoid(ln 3·x) = 3/4 for x = 1. One key has all of the weight.
+  const GatedAttentionSettings s{.C = 1, .H = 1, .G = 1, .D = 2, .R = 2};
+  const float log3 = std::log(3.0f);
+  const GatedAttentionWeights w{.w_q = Weight(Tensor<2>{{1}, {2}, {log3}, {0}}),
+                                .w_k = Weight(Tensor<2>{{5}, {6}}),
+                                .w_v = Weight(Tensor<2>{{3}, {4}}),
+                                .q_gain = {1, 1},
+                                .k_gain = {1, 1},
+                                .w_o = Weight(Tensor<2>{{1, 10}})};
+  CHECK(all_close(gated_attention({{1}}, w, s, table_of(s, 1)), Tensor<2>{{2.25f + 20}}, 1e-5));
+}
+
+/// One output in float64, element by element.
+static Tensor<2> in_double(const Tensor<2>& x, const GatedAttentionWeights& w,
+                           const GatedAttentionSettings& s) {
+  const size_t T = x.shape(0), D = s.D, R = s.R;
+  const Doubles in(x), q = product_bt(in, Doubles(w.w_q.floats())),
+                       k = product_bt(in, Doubles(w.w_k.floats())),
+                       v = product_bt(in, Doubles(w.w_v.floats()));
+  const auto head = [&](const Doubles& of, size_t t, size_t from, const Tensor<1>& gain) {
+    double squares = 0;
+    for (size_t d = 0; d < D; ++d) squares += of(t, from + d) * of(t, from + d);
+    std::vector<double> y(D);
+    for (size_t d = 0; d < D; ++d)
+      y[d] = of(t, from + d) / std::sqrt(squares / double(D) + s.eps) * double(gain(d));
+    for (size_t i = 0; i < R / 2; ++i) {
+      const double angle = double(t) * std::pow(50.0, -2 * double(i) / double(R)), a = y[i],
+                   b = y[i + R / 2];
+      y[i] = a * std::cos(angle) - b * std::sin(angle);
+      y[i + R / 2] = a * std::sin(angle) + b * std::cos(angle);
+    }
+    return y;
+  };
+  Doubles heads(T, s.H * D);
+  for (size_t h = 0; h < s.H; ++h)
+    for (size_t t = 0; t < T; ++t) {
+      const size_t g = h / (s.H / s.G);
+      const std::vector<double> query = head(q, t, 2 * h * D, w.q_gain);
+      double sum = 0;
+      std::vector<double> out(D);
+      for (size_t j = 0; j <= t; ++j) {
+        const std::vector<double> key = head(k, j, g * D, w.k_gain);
+        double score = 0;
+        for (size_t d = 0; d < D; ++d) score += query[d] * key[d] / std::sqrt(double(D));
+        sum += std::exp(score);
+        for (size_t d = 0; d < D; ++d) out[d] += std::exp(score) * v(j, g * D + d);
+      }
+      for (size_t d = 0; d < D; ++d)
+        heads(t, h * D + d) = out[d] / sum / (1 + std::exp(-q(t, (2 * h + 1) * D + d)));
+    }
+  const Doubles y = product_bt(heads, Doubles(w.w_o.floats()));
+  Tensor<2> floats = empty(T, s.C);
+  for (size_t t = 0; t < T; ++t)
+    for (size_t c = 0; c < s.C; ++c) floats(t, c) = float(y(t, c));
+  return floats;
+}
+
+// Outputs are below 4. Sums are 11 terms long at most, and five follow one another; the scores'
+// exponentials turn their errors, of scores up to 20, into errors of the weights.
+static const double near = 0x1p-23 * 11 * 5 * 20;
+
+TEST_CASE("the formula and cached steps are the sums in float64, at odd sizes") {
+  for (const GatedAttentionSettings& s :
+       {GatedAttentionSettings{.C = 6, .H = 4, .G = 2, .D = 5, .R = 2, .eps = 1e-2f},
+        GatedAttentionSettings{.C = 7, .H = 3, .G = 1, .D = 6, .R = 6},
+        GatedAttentionSettings{.C = 5, .H = 2, .G = 2, .D = 7, .R = 4}}) {
+    const size_t T = 11;
+    const GatedAttentionWeights w = some_weights(s);
+    const Tensor<2> x = numbers(7, 2, 0, T, s.C), want = in_double(x, w, s);
+    const RopeTable rope = table_of(s, T);
+    CHECK(all_close(gated_attention(x, w, s, rope), want, near));
+    for (const std::vector<size_t>& lengths :
+         {std::vector<size_t>{11}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, {4, 1, 6}}) {
+      KvCache cache = make_kv_cache(s.G, T, s.D);
+      GroupedScratch scratch(T, T, s.H, s.D);
+      size_t t = 0;
+      for (const size_t count : lengths) {
+        CHECK(all_close(gated_attention_step(rows_of(x, t, count), w, s, rope, cache, scratch),
+                        rows_of(want, t, count), near));
+        t += count;
+      }
+      CHECK(cache.length == T);
+    }
+  }
+}
+
+TEST_CASE("a gate far below 0 closes a head, whatever it attends to") {
+  const GatedAttentionSettings s{.C = 2, .H = 1, .G = 1, .D = 2, .R = 2};
+  GatedAttentionWeights w = some_weights(s);
+  w.w_q = Tensor<2>{{1, 0}, {0, 1}, {-200, 0}, {-200, 0}};
+  const Tensor<2> x = {{1, 0.5f}, {1, -0.5f}};
+  CHECK(all_close(gated_attention(x, w, s, table_of(s, 2)), zeros(2, 2), 0));
+}
+
+TEST_CASE("sizes and shapes that can't be are refused by name, and the cache stays as it was") {
+  const GatedAttentionSettings right{.C = 6, .H = 4, .G = 2, .D = 5, .R = 4};
+  const auto refused = [&](auto change, const char* message) {
+    GatedAttentionSettings s = right;
+    change(s);
+    REFUSES(expect_gated(s), message);
+  };
+  refused([](auto& s) { s.R = 3; },
+          "R, the channels that RoPE rotates: wanted an even number from 2 to D = 5, got 3");
+  refused([](auto& s) { s.R = 6; },
+          "R, the channels that RoPE rotates: wanted an even number from 2 to D = 5, got 6");
+  refused([](auto& s) { s.C = 0; }, "C, the width of the layer: wanted at least 1, got 0");
+  refused([](auto& s) { s.eps = 0; }, "eps: wanted a finite number above 0, got 0");
+  GatedAttentionWeights w = some_weights(right);
+  KvCache cache = make_kv_cache(2, 3, 5);
+  GroupedScratch scratch(3, 3, 4, 5);
+  CHECK_THROWS_AS(gated_attention_step(zeros(4, 6), w, right, table_of(right, 4), cache, scratch),
+                  std::invalid_argument);
+  CHECK(cache.length == 0);
+  w.w_q = zeros(20, 6);
+  REFUSES(gated_attention(zeros(2, 6), w, right, table_of(right, 2)),
+          "w_q: wanted shape [40, 6], got [20, 6]");
+}
+
+}  // namespace t2t::gated_attention_test
