@@ -302,6 +302,13 @@ refuses "general.architecture: wanted deepseek2, got llama" "$build/23_latent" -
 refuses "--tokens: wanted" "$build/24_delta_rule" --tokens 0
 accepts "$build/24_delta_rule" --tokens 5 --save delta
 accepts test -s delta/memory.npy
+hybrids=$home/tests/fixtures/24_delta_rule
+accepts "$build/24_delta_rule" --model "$hybrids/qwen3_next.gguf" --ids 1,2 --tokens 3
+accepts "$build/24_delta_rule" --model "$hybrids/qwen3_next_old.gguf"
+refuses "--ids: wanted --model too" "$build/24_delta_rule" --ids 1
+refuses "qwen3_next.gguf: has no tokenizer.ggml.model" "$build/24_delta_rule" --model "$hybrids/qwen3_next.gguf" --prompt x
+refuses "--ids: wanted integers below 61, as in 1,2,3, got 61" "$build/24_delta_rule" --model "$hybrids/qwen3_next.gguf" --ids 61
+refuses "general.architecture: wanted qwen3next, got llama" "$build/24_delta_rule" --model "$home/tests/fixtures/10_pretrained/tiny.gguf"
 refuses "--svg-ladder: wanted two files" "$build/11_flash_attention" --svg-ladder "$home/README.md"
 refuses "README.md: no record of ./learn gpu" "$build/11_flash_attention" --svg-ladder "$home/README.md" ladder.svg
 

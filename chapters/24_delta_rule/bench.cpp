@@ -1,5 +1,6 @@
 // Times the gated delta rule by length: step by step, in chunks, and attention over as many tokens
-// with as many heads; and one token, compared with decode over a cache.
+// with as many heads; one token, compared with decode over a cache; and a step of a hybrid by the
+// length of the text.
 #include "timing/bench.hpp"
 
 #include <fmt/core.h>
@@ -10,6 +11,7 @@
 
 #include "06_gqa/fast/grouped_rows.hpp"
 #include "24_delta_rule/chunks/delta_chunks.hpp"
+#include "24_delta_rule/qwen3_next/qwen3_next.hpp"
 #include "random.hpp"
 #include "rows.hpp"
 
@@ -89,9 +91,51 @@ static void bench_token(Bench& bench, std::size_t S) {
       [&] { grouped_attention_rows(q, side_by_side(k, k, H), Mask::causal, out, scratch); });
 }
 
+/// A model of 8 small blocks with little but attention and states in them, of which one in `every`
+/// attends, and a text of S tokens that it has read.
+struct Reading {
+  Qwen3Next model;
+  Qwen3NextState state;
+  std::size_t S;
+
+  Reading(std::size_t every, std::size_t S)
+      : model(draw(every)), state(model.config, S + 1, 1), S(S) {
+    Random random(7);
+    for (KvCache& cache : state.caches)
+      if (cache.keys.size() > 0)
+        for (Tensor<3>* x : {&cache.keys, &cache.values})
+          *x = random.normal<3>({cache.keys.shape(0), S + 1, cache.keys.shape(2)});
+  }
+  static Qwen3Next draw(std::size_t every) {
+    Qwen3NextConfig config{};
+    config.attention = {.C = 256, .H = 4, .G = 2, .D = 64, .R = 16};
+    config.delta = {.C = 256, .H = 4, .D = 64, .Dv = 64, .G = 2};
+    config.L = 8, config.V = 64, config.T_max = 100000, config.every = every;
+    config.E = 2, config.F = 64, config.F_shared = 64, config.router.k = 1;
+    Random random(1);
+    return draw_qwen3_next(config, random);
+  }
+  Tensor<2> step() {
+    state.length = S;
+    for (KvCache& cache : state.caches) cache.length = S;
+    const int ids[] = {1};
+    return qwen3_next_logits(ids, model, state);
+  }
+};
+
+static void bench_hybrid(Bench& bench, std::size_t S) {
+  Reading hybrid(4, S), all(1, S);
+  const std::string what = fmt::format("a step of 8 blocks, two of which attend to {} tokens", S);
+  const Tensor<2> logits = hybrid.step();
+  bench.expect_right(what, std::ranges::all_of(logits, [](float x) { return std::isfinite(x); }));
+  bench.against(
+      what, [&] { hybrid.step(); }, "all of which attend", [&] { all.step(); });
+}
+
 void bench(Bench& bench) {
   for (const std::size_t T : {256, 2048, 8192}) bench_text(bench, T);
   for (const std::size_t S : {256, 2048, 8192}) bench_token(bench, S);
+  for (const std::size_t S : {256, 2048, 8192, 32768}) bench_hybrid(bench, S);
 }
 
 }  // namespace t2t
