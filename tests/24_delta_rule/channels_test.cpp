@@ -185,7 +185,11 @@ TEST_CASE("shapes and gates that can't be are refused by name, and the state sta
   REFUSES(channel_backward(tokens, state, zeros(2, 2), zeros(2, 2)),
           "dout: wanted shape [3, 2], got [2, 2]");
   tokens.g(1, 0) = 0.5f;
-  REFUSES(channel_recurrence(tokens, state), "g of token 1, channel 0: wanted at most 0, got 0.5");
+  REFUSES(channel_recurrence(tokens, state),
+          "g of token 1, channel 0: wanted a finite number of at most 0, got 0.5");
+  tokens.g(1, 0) = -INFINITY;
+  REFUSES(channel_chunks(tokens, 2, 1, state),
+          "g of token 1, channel 0: wanted a finite number of at most 0, got -inf");
   CHECK(all_close(state, zeros(2, 2), 0));
   tokens.g = zeros(3, 1);
   REFUSES(channel_recurrence(tokens, state), "g: wanted shape [3, 2], got [3, 1]");

@@ -20,8 +20,9 @@ void expect_channels(const ChannelTokens& tokens, ConstMatrix state) {
   expect_shape("state", state, {D, Dv});
   for (std::size_t t = 0; t < T; ++t)
     for (std::size_t d = 0; d < D; ++d)
-      if (!(tokens.g(t, d) <= 0))
-        refuse(fmt::format("g of token {}, channel {}", t, d), "at most 0", tokens.g(t, d));
+      if (!(tokens.g(t, d) <= 0 && std::isfinite(tokens.g(t, d))))
+        refuse(fmt::format("g of token {}, channel {}", t, d), "a finite number of at most 0",
+               tokens.g(t, d));
 }
 
 Tensor<2> channel_recurrence(const ChannelTokens& tokens, Tensor<2>& state) {

@@ -23,7 +23,7 @@ namespace t2t {
 struct ChannelTokens {
   Tensor<2> q, k;  // [T, D]
   Tensor<2> v;     // [T, Dv]
-  Tensor<2> g;     // [T, D], logarithms of the decays, at most 0
+  Tensor<2> g;     // [T, D], logarithms of the decays, finite and at most 0
 
   std::size_t T() const { return q.shape(0); }
   std::size_t D() const { return q.shape(1); }
@@ -31,7 +31,8 @@ struct ChannelTokens {
 };
 
 /// Throws std::invalid_argument, naming the value, when shapes disagree or a width is 0, and,
-/// naming the token and the channel, for a g above 0 or NaN.
+/// naming the token and the channel, for a g above 0 or not finite: a difference of two sums that
+/// are −infinity would be NaN.
 void expect_channels(const ChannelTokens& tokens, ConstMatrix state);  // [D, Dv]
 
 /// All tokens, one after the other: o, [T, Dv]. The state is what earlier tokens left, and becomes
