@@ -15,6 +15,8 @@
 
 namespace t2t {
 
+bool Qwen3NextConfig::attends(std::size_t layer) const { return (layer + 1) % every == 0; }
+
 void expect_qwen3_next_config(const Qwen3NextConfig& config) {
   expect_gated(config.attention);
   expect_delta_layer(config.delta);

@@ -32,7 +32,7 @@ struct Qwen3NextConfig {
   float theta = 10000;         // RoPE's
   bool tied = false;           // whether the head is the embedding
 
-  bool attends(std::size_t layer) const { return (layer + 1) % every == 0; }
+  bool attends(std::size_t layer) const;
   std::size_t attention_layers() const { return L / every; }
 };
 /// Throws std::invalid_argument, naming the value, as expect_gated, expect_delta_layer and
