@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# What all commands use: the folder of the book, messages and progress, refusal of arguments, and the
-# chapters.
+# What all commands use: the folder of the book, messages and progress, refusal of arguments, and
+# the chapters.
 home=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # shellcheck disable=SC2034  # the commands use it
 build=$home/build/release
@@ -8,12 +8,17 @@ export PYTHONPYCACHEPREFIX=$home/build/pycache # Python leaves nothing among the
 
 # Messages, wrapped if this is a terminal.
 say() {
-  if [[ -t 2 ]]; then fold -s -w "$(tput cols 2>/dev/null || echo 80)" <<<"learn: $*" >&2; else echo "learn: $*" >&2; fi
+  local width=1000000
+  [[ ! -t 2 ]] || width=$(tput cols 2>/dev/null || echo 80)
+  fold -s -w "$width" <<<"learn: $*" >&2
 }
 die() { say "$*"; exit 1; }
-bold() { if [[ -t 1 && -z ${NO_COLOR:-} ]]; then printf '\033[1m%s\033[0m\n' "$*"; else printf '%s\n' "$*"; fi; }
+bold() {
+  if [[ -t 1 && -z ${NO_COLOR:-} ]]; then printf '\033[1m%s\033[0m\n' "$*"; else echo "$*"; fi
+}
 
-# quietly WHAT LOG COMMAND…: shows one line of progress on a terminal, and the log when COMMAND fails.
+# quietly WHAT LOG COMMAND…: shows one line of progress on a terminal, and the log when COMMAND
+# fails.
 quietly() {
   local what=$1 log=$home/build/$2.log start=$SECONDS status=0 pid
   shift 2
@@ -26,7 +31,8 @@ quietly() {
   set +m
   trap 'kill -- "-$pid" 2>/dev/null; trap - INT; kill -INT "${BASHPID:-$$}"' INT TERM HUP
   while [[ -t 2 ]] && kill -0 "$pid" 2>/dev/null; do
-    printf '\r\033[K  %s %s %s s' "$what" "$(grep -aso '^\[[0-9]*/[0-9]*\]' "$log" | tail -1)" "$((SECONDS - start))" >&2
+    printf '\r\033[K  %s %s %s s' "$what" "$(grep -aso '^\[[0-9]*/[0-9]*\]' "$log" | tail -1)" \
+      "$((SECONDS - start))" >&2
     sleep 0.2
   done
   [[ ! -t 2 ]] || printf '\r\033[K' >&2
@@ -42,20 +48,23 @@ failed_checks() { sed -n 's/^| //p' "$1" | grep .; }
 
 # What a compiler or linker says first of an error, without the command that failed.
 first_error() {
-  grep -avE '^(FAILED: |\[[0-9]+/[0-9]+\] |ninja: build stopped|/[^ ]*/[a-z0-9+-]+ .* -[co] |: && )' "$1" |
+  local not='^(FAILED: |\[[0-9]+/[0-9]+\] |ninja: build stopped|/[^ ]*/[a-z0-9+-]+ .* -[co] |: && )'
+  grep -avE "$not" "$1" |
     grep -m1 -A40 -E '(error|undefined reference|multiple definition)[: ]'
 }
 
 # Makes the build folder; refuses one that can't be written.
 expect_build() {
-  mkdir -p "$home/build" 2>/dev/null && [[ -w $home/build ]] || die "$home/build can't be written, and the build goes there"
+  mkdir -p "$home/build" 2>/dev/null && [[ -w $home/build ]] ||
+    die "$home/build can't be written, and the build goes there"
 }
 
 # What another command builds, or one in the background, must be whole before this one builds.
 wait_for_turn() {
   local begin=$SECONDS work=''
-  read -r work 2>/dev/null <"$home/build/at_work" || true # it has no file in the moment in which it begins
-  say "another ./learn is at work in this folder, perhaps in the background: waiting for it${work:+ ($work)}"
+  read -r work 2>/dev/null <"$home/build/at_work" || true # when it has just begun, there is none
+  say "another ./learn is at work in this folder, perhaps in the background:" \
+    "waiting for it${work:+ ($work)}"
   until flock -w 1 9; do [[ ! -t 2 ]] || printf '\r\033[K  %s s' "$((SECONDS - begin))" >&2; done
   [[ ! -t 2 ]] || printf '\r\033[K' >&2
 }
@@ -96,11 +105,13 @@ chapters() { (cd "$home/chapters" && ls -d [0-9][0-9]_*); }
 chapter() {
   local name
   for name in $(chapters); do
-    [[ $name == "$1" || ${name#*_} == "$1" || ($1 =~ ^[0-9]{1,4}$ && $((10#${name%%_*})) == $((10#$1))) ]] || continue
+    [[ $name == "$1" || ${name#*_} == "$1" ]] ||
+      [[ $1 =~ ^[0-9]{1,4}$ && $((10#${name%%_*})) == $((10#$1)) ]] || continue
     echo "$name" && return
   done
   die "there is no chapter '$1'; the chapters are: $(chapters | paste -sd' ' -)"
 }
 
-# about NAME KEY: a line of the chapter's file `about`: its component, what it adds or what it shows.
+# about NAME KEY: a line of the chapter's file `about`: its component, what it adds or what it
+# shows.
 about() { sed -n "s/^$2: //p" "$home/chapters/$1/about"; }

@@ -2,19 +2,21 @@
 # What a machine needs to build the book, and the command that installs it.
 source "$(dirname "${BASH_SOURCE[0]}")/basics.sh"
 
-# One line for each need: its name, then a command that succeeds when it is installed, and prints its
-# version if it can. A new need is a line here and a package in install_command.
+# One line for each need: its name, then a command that succeeds when it is installed, and prints
+# its version if it can. A new need is a line here and a package in install_command.
 look_for_needs() {
   local compiler
   read -ra compiler <<<"${CXX:-c++}"
-  look_for "C++ compiler" program "${compiler[@]}" -dumpfullversion -dumpversion # clang knows the second
-  look_for OpenMP "${compiler[@]}" -I/opt/homebrew/opt/libomp/include -I/usr/local/opt/libomp/include \
-    -x c++ -fsyntax-only -include omp.h /dev/null # the two folders: Apple's clang has no omp.h of its own
+  # clang knows the second of these flags.
+  look_for "C++ compiler" program "${compiler[@]}" -dumpfullversion -dumpversion
+  # The two folders: Apple's clang has no omp.h of its own.
+  look_for OpenMP "${compiler[@]}" -I{/opt/homebrew,/usr/local}/opt/libomp/include \
+    -x c++ -fsyntax-only -include omp.h /dev/null
   look_for CMake program cmake --version
   look_for Ninja program ninja --version
   look_for patch program patch --version
   look_for "Python 3 (venv)" python_with_venv
-  look_for xtensor header XTENSOR_VERSION xtensor_config.hpp xtensor/xtensor.hpp xtensor/containers/xtensor.hpp
+  look_for xtensor header XTENSOR_VERSION xtensor_config.hpp xtensor/{,containers/}xtensor.hpp
   look_for xtensor-blas header XTENSOR_BLAS_VERSION xblas_config.hpp xtensor-blas/xblas.hpp
   look_for xsimd header XSIMD_VERSION xsimd_config.hpp xsimd/xsimd.hpp
   look_for OpenBLAS openblas
@@ -44,7 +46,8 @@ program() {
 }
 python_with_venv() { python3 -c "import ensurepip" && program python3 --version; }
 
-# header PREFIX FILE HEADERS…: succeeds when one of HEADERS exists; FILE defines PREFIX_MAJOR and so on.
+# header PREFIX FILE HEADERS…: succeeds when one of HEADERS exists; FILE defines PREFIX_MAJOR and so
+# on.
 header() {
   local prefix=$1 file=$2 folder one found=
   local folders=(/usr/include /usr/local/include /opt/homebrew/include)
@@ -60,12 +63,14 @@ header() {
 # Prints which build of OpenBLAS is installed.
 openblas() {
   local libraries
-  libraries=$(find -L /usr/lib /usr/lib64 /usr/local/lib {/opt/homebrew,/usr/local}/opt/openblas -maxdepth 3 \
-    -name 'libopenblas.[sd][oy]*') || true
-  sed -n 's#.*\(openblas-[a-z]*\)/.*#\1#p;s#.*/lib#lib#p' <<<"$libraries" | sort | tail -n 1 | grep .
+  libraries=$(find -L /usr/lib /usr/lib64 /usr/local/lib {/opt/homebrew,/usr/local}/opt/openblas \
+    -maxdepth 3 -name 'libopenblas.[sd][oy]*') || true
+  sed -n 's#.*\(openblas-[a-z]*\)/.*#\1#p;s#.*/lib#lib#p' <<<"$libraries" | sort | tail -n 1 |
+    grep .
 }
 
-# Prints which MPI is installed: its compiler, which knows where its headers are, and what starts ranks.
+# Prints which MPI is installed: its compiler, which knows where its headers are, and what starts
+# ranks.
 mpi() {
   command -v mpicxx >/dev/null && program mpirun --version
 }
@@ -74,7 +79,8 @@ mpi() {
 install_command() {
   local sudo='' cxx=g++ # or, where CXX asks for it, "clang-19 libomp-19-dev"
   [[ $(id -u) == 0 ]] || sudo="sudo "
-  [[ ! ${CXX:-} =~ clang\+\+(-[0-9]+)? ]] || cxx="clang${BASH_REMATCH[1]} libomp${BASH_REMATCH[1]}-dev"
+  [[ ! ${CXX:-} =~ clang\+\+(-[0-9]+)? ]] ||
+    cxx="clang${BASH_REMATCH[1]} libomp${BASH_REMATCH[1]}-dev"
   if command -v apt-get >/dev/null; then
     echo "${sudo}apt-get update && ${sudo}apt-get install -y --no-install-recommends $cxx" \
       "cmake ninja-build patch python3-venv libxtensor-dev libxtensor-blas-dev libxsimd-dev" \
@@ -90,7 +96,8 @@ install_command() {
   elif command -v brew >/dev/null; then
     # Homebrew has no xtensor-blas, which is headers alone. Apple's clang lacks OpenMP's library.
     echo "brew install cmake ninja python libomp xtensor xsimd openblas cli11 fmt doctest" \
-      "nlohmann-json pcre2 utf8proc boost open-mpi coreutils && new=\$(mktemp -d) && git clone -q --depth 1" \
+      "nlohmann-json pcre2 utf8proc boost open-mpi coreutils &&" \
+      "new=\$(mktemp -d) && git clone -q --depth 1" \
       "https://github.com/xtensor-stack/xtensor-blas \"\$new\" &&" \
       "cp -R \"\$new\"/include/* \"\$(brew --prefix)/include\""
   else
@@ -113,5 +120,6 @@ install_missing() {
   [[ $command != *sudo* ]] || sudo -v
   quietly installing setup env DEBIAN_FRONTEND=noninteractive bash -c "$command"
   lacking=$(missing)
-  [[ -z $lacking ]] || die "still missing after the installation: $lacking (its output: $home/build/setup.log)"
+  [[ -z $lacking ]] ||
+    die "still missing after the installation: $lacking (its output: $home/build/setup.log)"
 }

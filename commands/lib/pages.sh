@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# pages.sh [--check]: puts listings, outputs and numbers into the pages, whose programs are built; with
-# --check it changes nothing, and fails if a page is stale. Then it checks the links between pages, and
-# counts words that the style of pages replaces.
+# pages.sh [--check]: puts listings, outputs and numbers into the pages, whose programs are built;
+# with --check it changes nothing, and fails if a page is stale. Then it checks the links between
+# pages, and counts words that the style of pages replaces.
 set -euo pipefail
 source "$(dirname "$0")/building.sh"
 how=(-r) edited= # -r replaces the pages, which cog would do even with --check
@@ -12,7 +12,8 @@ if [[ $# != 0 ]]; then
 fi
 why() {
   if [[ -n $edited ]]; then
-    echo "the pages named above show our sources, or what the programs print, and sources are edited. $edited"
+    echo "the pages named above show our sources, or what the programs print, and sources are" \
+      "edited. $edited"
   else
     echo "a page is stale or can't be updated (see above); ./learn docs updates them"
   fi
@@ -22,7 +23,10 @@ cd "$home/docs"
 T2T_BUILD=$build T2T_CHECK=${1:-} PYTHONPATH=weaving PYTHONDONTWRITEBYTECODE=1 \
   "$venv/bin/python" -m cogapp -p 'from weave import *' "${how[@]}" ./*.md ../README.md ||
   die "$(why)"
-"$venv/bin/python" weaving/way.py check || die "a page is not as docs/README.md wants it (see above)"
-"$venv/bin/python" weaving/figures.py || die "a figure is not as a page can show it (see above)"
-"$venv/bin/python" weaving/links.py ./*.md ../README.md || die "a page links to something that does not exist (see above)"
-"$venv/bin/python" weaving/prose.py || die "a page uses a word too often, or a word of our own where the field has one (see above)"
+weaving() { "$venv/bin/python" "weaving/$1" "${@:2}"; }
+weaving way.py check || die "a page is not as docs/README.md wants it (see above)"
+weaving figures.py || die "a figure is not as a page can show it (see above)"
+weaving links.py ./*.md ../README.md ||
+  die "a page links to something that does not exist (see above)"
+weaving prose.py ||
+  die "a page uses a word too often, or a word of our own where the field has one (see above)"

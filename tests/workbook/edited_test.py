@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What happens when a reader edits the book's own sources: which wrong versions are skipped, which checks are left out of a verdict on
-the reader's part, and what ./learn test says."""
+"""What happens when a reader edits the book's own sources: which wrong versions are skipped, which
+checks are left out of a verdict on the reader's part, and what ./learn test says."""
 import contextlib
 import io
 import os
@@ -10,16 +10,10 @@ import unittest.mock
 
 from learner import BUILD  # first: it says where the modules below are
 
-from workbook import book, edited, judge, keys, our_checks, plan, rejections, telling, wrong
+from workbook import edited, judge, keys, our_checks, plan, rejections, telling, wrong
 
 CHAPTER, PART, SOURCE = "02_normalization", "rms_norm", "chapters/02_normalization/rms_norm.cpp"
 MISTAKE = "sum_for_mean"
-
-
-def with_mistake():
-    """Our source with the mistake, and as it is."""
-    patch = book.ROOT / "tests/wrong" / CHAPTER / f"{MISTAKE}.patch"
-    return plan.switches.patched(SOURCE, patch), (book.ROOT / SOURCE).read_text()
 
 
 class WrongVersions(unittest.TestCase):
@@ -84,23 +78,6 @@ class Verdicts(unittest.TestCase):
 
 
 class Told(unittest.TestCase):
-    def test_an_edit_that_is_a_known_mistake_is_named(self):
-        wrong_text, right_text = with_mistake()
-        with (unittest.mock.patch.object(edited, "files", lambda: [SOURCE]), unittest.mock.patch.object(edited, "original", lambda name: wrong_text)):
-            self.assertNotIn(MISTAKE, [name for name, _ in our_checks.made_by_an_edit(CHAPTER)])
-        with (unittest.mock.patch.object(edited, "files", lambda: [SOURCE]), unittest.mock.patch.object(edited, "original", lambda name: right_text),
-              unittest.mock.patch.object(edited, "changes", lambda name: [(1, *edit) for edit in wrong.edits(CHAPTER, MISTAKE)[1]])):
-            self.assertEqual([name for name, _ in our_checks.made_by_an_edit(CHAPTER)], [MISTAKE])
-
-    def test_a_mistake_that_an_edit_makes_is_told_where_no_record_has_its_numbers(self):
-        said = io.StringIO()
-        with (unittest.mock.patch.dict(os.environ, T2T_WRONG=MISTAKE), contextlib.redirect_stdout(said),
-              unittest.mock.patch.object(our_checks, "known", lambda *_: []),
-              unittest.mock.patch.object(our_checks, "made_by_an_edit", lambda _: [(MISTAKE, "It adds up.")])):
-            self.assertFalse(our_checks.tell(CHAPTER, wrong.program(CHAPTER, MISTAKE, PART)))
-        self.assertIn("An edit of yours is that of a known mistake", said.getvalue())
-        self.assertIn(f"{MISTAKE.replace('_', ' ')}: It adds up.", said.getvalue())
-
     def test_the_checks_of_a_chapter_say_which_fail_and_name_the_mistake(self):
         said = io.StringIO()
         program = wrong.program(CHAPTER, MISTAKE, PART)
@@ -109,11 +86,6 @@ class Told(unittest.TestCase):
         self.assertIn("A known mistake fails the same checks", said.getvalue())
         self.assertIn("sum for mean", said.getvalue())
         self.assertLess(said.getvalue().count("\n"), 60)
-
-    def test_every_edit_of_a_patch_is_found(self):
-        for folder in plan.folders():
-            for name, _, _ in wrong.patches(folder):
-                self.assertTrue(wrong.edits(folder, name)[1], f"{folder} {name}")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import unittest
 
 from learner import BUILD, ROOT, WORK  # first: it says where the modules below are
 
-from workbook import book, cmake_commands, cpp, estimates, plan, skeleton, switches
+from workbook import book, cmake_commands, cpp, parts_list, plan, skeleton, switches
 
 WEIGHTS = pathlib.Path(os.environ.get("T2T_WEIGHTS", ROOT / "build/weights/smollm2-135m-instruct.q4_1.gguf"))
 
@@ -34,7 +34,7 @@ class Way(unittest.TestCase):
     def test_minutes_count_what_is_to_be_written(self):
         text = "#include <a>\n// what\nA::A() { b(); }\n\nint a(int x) {\n  // why\n  return x;\n}\n"
         self.assertEqual(([f.name for f in cpp.to_write(text)], cpp.lines_to_write(text)), (["a"], 2))
-        self.assertTrue(all(estimates.minutes(*pair) % 5 == 0 and estimates.minutes(*pair) > 5 for pair in ALL))
+        self.assertTrue(all(parts_list.minutes(*pair) % 5 == 0 and parts_list.minutes(*pair) > 5 for pair in ALL))
 
     def test_a_wrong_kernel_and_the_hosts_code_beside_it_are_built_for_the_stand_in(self):
         """Which is there without a CUDA toolkit, too."""
@@ -61,12 +61,12 @@ class Way(unittest.TestCase):
     def test_a_chat_runs_through_the_parts_that_are_said_to_be_needed(self):
         """One that is needed and one that isn't, drawn anew each time; all of them where T2T_ALL is set."""
         until = [pair for pair in CPP if pair[0] <= "10_pretrained"]
-        kinds = [[pair for pair in until if estimates.in_chat(*pair) == needed] for needed in (True, False)]
+        kinds = [[pair for pair in until if parts_list.in_chat(*pair) == needed] for needed in (True, False)]
         drawn = until if os.environ.get("T2T_ALL") else [random.choice(kind) for kind in kinds]
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             for pair, said in zip(drawn, pool.map(chat_without, drawn)):
                 with self.subTest(pair):
-                    self.assertEqual("not written yet" in said, estimates.in_chat(*pair), said[-300:])
+                    self.assertEqual("not written yet" in said, parts_list.in_chat(*pair), said[-300:])
                     self.assertTrue("not written yet" in said or "tokens" in said, said[-300:])
 
 

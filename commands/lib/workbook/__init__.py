@@ -1,1 +1,2 @@
-"""The tutor: what ./learn start, check, watch, hint, example, list and locate do, and what proves the checks."""
+"""The tutor: what ./learn start, check, watch, hint, example, list and locate do, and what proves
+the checks."""

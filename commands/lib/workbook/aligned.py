@@ -1,5 +1,5 @@
-"""A reader's source beside ours: the same functions, the same names, and the places where they differ, so that exchanged.py can put
-ours in the place of theirs."""
+"""A reader's source beside ours: the same functions, the same names, and the places where they
+differ, so that exchanged.py can put ours in the place of theirs."""
 import collections
 import dataclasses
 import difflib
@@ -21,7 +21,7 @@ class Place:
     begin: int  # in the reader's body
     end: int
     ours: str  # what stands here in ours, in their names
-    uses: tuple[str, ...]  # names of theirs from before or from elsewhere that stand here, and not in ours
+    uses: tuple[str, ...]  # names of theirs from elsewhere that stand here, and not in ours
 
 
 @dataclasses.dataclass
@@ -42,7 +42,7 @@ class Aligned:
 
 
 def differing(theirs: Split, ours: Split) -> list[Aligned]:
-    """The functions of two sources, cut into bodies (switches.Split), that both have and that differ."""
+    """The functions of two sources, cut into bodies, that both have and that differ."""
     names, of_ours, found = _names(theirs), _names(ours), []
     own = {f.name for f in names} - {f.name for f in of_ours}
     for number, function, right in _pairs(theirs, names, of_ours):
@@ -58,20 +58,24 @@ def differing(theirs: Split, ours: Split) -> list[Aligned]:
 
 
 def lacking(theirs: Split, ours: Split) -> str:
-    """What ours declares for itself, in a namespace of its own, with the names in it that theirs does not declare."""
+    """What ours declares for itself, in a namespace of its own, with the names in it that theirs
+    does not declare."""
     includes, declared = re.findall(r"^#include .*$", ours.text, re.M), _declarations(ours)
     names = declared.keys() - _declarations(theirs).keys() - {f.name for f in _names(theirs)}
-    return "\n".join([*includes, "namespace t2t {", "namespace of_ours {", *(text for some in declared.values() for text in some), "}",
-                      *(f"using of_ours::{name};" for name in declared if name in names), "}", ""])
+    texts = [text for some in declared.values() for text in some]
+    using = [f"using of_ours::{name};" for name in declared if name in names]
+    return "\n".join([*includes, "namespace t2t {", "namespace of_ours {", *texts, "}", *using, "}",
+                      ""])
 
 
 def _declarations(split: Split) -> dict[str, list[str]]:
-    """{name: [text, ...]} of what a source declares for itself: constants, structures and helpers."""
+    """{name: [text, ...]} of what a source declares for itself: constants, types and helpers."""
     found: dict[str, list[str]] = {}
     for item in cpp.items(split.text):
         if item.kind in ("type", "value") or item.local and item.kind in ("function", "lambda"):
-            text = split.text[item.begin:item.end]
-            found.setdefault(item.name, []).append(text if text.endswith(";") or item.kind == "function" else f"{text};")
+            text = split.text[item.begin:item.end].removesuffix(";")
+            end = "" if item.kind == "function" else ";"
+            found.setdefault(item.name, []).append(text + end)
     return found
 
 
@@ -81,10 +85,13 @@ def _names(split: Split) -> list[Item]:
 
 
 def _pairs(split: Split, theirs: list[Item], ours: list[Item]) -> Iterator[tuple[int, Item, Item]]:
-    """Each function of theirs with its number and ours: of several with the same name, the one with parameters of the same kinds."""
+    """Each function of theirs with its number and ours: of several with the same name, the one with
+    parameters of the same kinds."""
     for one in theirs:
         some, others = ([f for f in every if f.name == one.name] for every in (theirs, ours))
-        alike = others if len(others) == len(some) == 1 else [f for f in others if _kinds(f) == _kinds(one)]
+        alike = others
+        if len(others) != 1 or len(some) != 1:
+            alike = [f for f in others if _kinds(f) == _kinds(one)]
         if len(alike) == 1:
             yield split.functions.index(one), one, alike[0]
 
@@ -107,28 +114,33 @@ def _places(theirs: Code, ours: Code, parameters: dict[str, str], own: set[str])
     """The places where theirs differs from ours; own are functions of theirs that ours has not."""
     a, b = theirs.units, ours.units
     names = parameters | _same_locals(theirs, ours)
-    names |= {name: f"{name}_" for name in ours.names if name not in names and name in names.values()}
-    words_of_theirs, words_of_ours = [_words(theirs, unit, {}) for unit in a], [_words(ours, unit, names) for unit in b]
+    names |= {name: f"{name}_" for name in ours.names - names.keys() if name in names.values()}
+    words_of_theirs = [_words(theirs, unit, {}) for unit in a]
+    words_of_ours = [_words(ours, unit, names) for unit in b]
     found = []
-    opcodes = difflib.SequenceMatcher(None, words_of_theirs, words_of_ours, autojunk=False).get_opcodes()
+    matched = difflib.SequenceMatcher(None, words_of_theirs, words_of_ours, autojunk=False)
+    opcodes = matched.get_opcodes()
     for i, j, k, m in _balanced(opcodes, words_of_theirs, words_of_ours):
         begin = theirs.tokens[a[i][0]].begin if i < len(a) else len(theirs.body) - 1
         end = theirs.tokens[_closed(theirs, a[i][0], a[j - 1][1]) - 1].end if j > i else begin
         text = _renamed(ours, names, b[k][0], _closed(ours, b[k][0], b[m - 1][1])) if m > k else ""
-        known = {token.text for token in theirs.tokens if token.begin < begin} & theirs.names - theirs.given.keys() | own
+        before = {token.text for token in theirs.tokens if token.begin < begin}
+        known = before & theirs.names - theirs.given.keys() | own
         uses = known & set().union(*words_of_theirs[i:j]) - set().union(*words_of_ours[k:m])
         found.append(Place(begin, end, text if j > i else f"{text} ", tuple(sorted(uses))))
     return found
 
 
 def _closed(code: Code, first: int, after: int) -> int:
-    """The token after a range and after the brackets that it leaves open around single statements."""
-    while code.text(after) == "}" and sum((code.text(i) == "{") - (code.text(i) == "}") for i in range(first, after)) > 0:
+    """The token after a range and after the brackets that it leaves open around single
+    statements."""
+    while code.text(after) == "}" and _open([_words(code, (first, after), {})]) > 0:
         after += 1
     return after
 
 
-def _balanced(opcodes: Iterable[Opcode], theirs: list[Words], ours: list[Words]) -> Iterator[tuple[int, int, int, int]]:
+def _balanced(opcodes: Iterable[Opcode], theirs: list[Words],
+              ours: list[Words]) -> Iterator[tuple[int, int, int, int]]:
     """The ranges of units that differ, so that each takes out and puts in whole blocks."""
     opened = 0
     start: tuple[int, int] | None = None
@@ -157,11 +169,14 @@ def _open(units: list[Words]) -> int:
 
 
 def _same_locals(theirs: Code, ours: Code) -> dict[str, str]:
-    """Our name -> theirs, of what functions declare for themselves: the name that stands most often where ours stands."""
+    """Our name -> theirs, of what functions declare for themselves: the name that stands most often
+    where ours stands."""
     def shapes(code: Code) -> list[Words]:
-        return [tuple("$" if code.is_local(i) else code.text(i) for i in range(*unit)) for unit in code.units]
+        return [tuple("$" if code.is_local(i) else code.text(i) for i in range(*unit))
+                for unit in code.units]
     votes: collections.Counter[tuple[str, str]] = collections.Counter()
-    for i, k, size in difflib.SequenceMatcher(None, shapes(theirs), shapes(ours), autojunk=False).get_matching_blocks():
+    matched = difflib.SequenceMatcher(None, shapes(theirs), shapes(ours), autojunk=False)
+    for i, k, size in matched.get_matching_blocks():
         for one, other in zip(theirs.units[i:i + size], ours.units[k:k + size]):
             votes.update((ours.text(y), theirs.text(x)) for x, y in zip(range(*one), range(*other))
                          if theirs.is_local(x) and ours.is_local(y))
@@ -174,4 +189,5 @@ def _same_locals(theirs: Code, ours: Code) -> dict[str, str]:
 
 def _words(code: Code, unit: tuple[int, int], names: dict[str, str]) -> Words:
     """The tokens of a unit, in other names."""
-    return tuple(names.get(one.text, one.text) if one.may_be_local else one.text for one in code.tokens[slice(*unit)])
+    return tuple(names.get(one.text, one.text) if one.may_be_local else one.text
+                 for one in code.tokens[slice(*unit)])

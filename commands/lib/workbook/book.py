@@ -1,4 +1,4 @@
-"""Where the book's folders and the reader's are, the chapters and their parts, messages, and the build."""
+"""Where the book's folders and the reader's are, chapters and parts, messages, and the build."""
 import os
 import pathlib
 import re
@@ -15,12 +15,12 @@ BUILD = pathlib.Path(os.environ.get("T2T_BUILD", ROOT / "build/release"))
 
 
 signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # ./learn list | head
-signal.signal(signal.SIGINT, signal.default_int_handler)  # building.sh starts Python with Ctrl-C ignored
-signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started ends, and what was made is removed
+signal.signal(signal.SIGINT, signal.default_int_handler)  # building.sh starts it without Ctrl-C
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # which ends what was started
 for stream in filter(None, (sys.__stdout__, sys.__stderr__)):
     stream.reconfigure(errors="replace")  # a name or a text may hold bytes that are not UTF-8
 _hook = sys.excepthook
-sys.excepthook = lambda kind, error, trace: None if kind is KeyboardInterrupt else _hook(kind, error, trace)
+sys.excepthook = lambda kind, *more: None if kind is KeyboardInterrupt else _hook(kind, *more)
 
 
 def die(*words: str) -> NoReturn:
@@ -33,15 +33,17 @@ def width():
 
 
 def bold(text):
-    return f"\033[1m{text}\033[0m" if sys.stdout.isatty() and not os.environ.get("NO_COLOR") else text
+    colours = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    return f"\033[1m{text}\033[0m" if colours else text
 
 
 def say(text, indent=0, file=None) -> None:
     """Prints a paragraph, wrapped to the terminal; lines of their own stay so."""
     for line in text.splitlines():
         lead = " " * (indent + len(line) - len(line.lstrip()))
-        print("\n".join(textwrap.wrap(line.strip(), width(), initial_indent=lead, subsequent_indent=lead,
-                                      break_long_words=False, break_on_hyphens=False)) or "", file=file)
+        print("\n".join(textwrap.wrap(line.strip(), width(), initial_indent=lead,
+                                      subsequent_indent=lead, break_long_words=False,
+                                      break_on_hyphens=False)), file=file)
 
 
 def at_work(what) -> None:
@@ -58,7 +60,7 @@ def chapter(word):
     """03_rope, from "3", "03", "rope" or "03_rope"."""
     for name in chapters():
         number, _, short = name.partition("_")
-        if word in (name, short) or (re.fullmatch(r"[0-9]{1,4}", word) and int(word) == int(number)):
+        if word in (name, short) or re.fullmatch(rf"0{{0,3}}{int(number)}", word, re.A):
             return name
     die(f"there is no chapter '{word}'; the chapters are: {' '.join(chapters())}")
 
@@ -76,17 +78,22 @@ def parts_to_write(name):
 
 
 def chapters_and_parts(words, of_all=parts_to_write):
-    """[(chapter, [part, ...]), ...] from "3", "3 rope" or "2 rms_norm 3"; without a part, all of the chapter's."""
+    """[(chapter, [part, ...]), ...] from "3", "3 rope" or "2 rms_norm 3"; without a part, all of
+    the chapter's."""
     chosen = []
+    names = {name.partition("_")[2] for name in chapters()}
     for word in words:
         if chosen and word in parts_to_write(chosen[-1][0]):
             chosen[-1][1].append(word)
-        elif chosen and not re.fullmatch(r"[0-9]+|[0-9][0-9]_\w+", word) and word not in (c.partition("_")[2] for c in chapters()):
-            name = chosen[-1][0]
-            die(f"chapter {name} has no part '{word}' to write; it has: {', '.join(parts_to_write(name))}")
+        elif chosen and word not in names and not re.fullmatch(r"[0-9]+|[0-9][0-9]_\w+", word):
+            refuse_part(chosen[-1][0], word)
         else:
             chosen.append((chapter(word), []))
     return [(name, parts or of_all(name)) for name, parts in chosen]
+
+
+def refuse_part(name, word) -> NoReturn:
+    die(f"chapter {name} has no part '{word}' to write; it has: {', '.join(parts_to_write(name))}")
 
 
 def ours(name, part: str):
@@ -103,7 +110,8 @@ def is_kernel(name, part: str):
 def header(name, part: str):
     """What declares the part's functions. All kernels of a chapter share a header."""
     own = ours(name, part).with_suffix(".hpp")
-    return own if own.exists() else next(above / "kernels.hpp" for above in own.parents if (above / "kernels.hpp").exists())
+    return own if own.exists() else next(shared for above in own.parents
+                                         if (shared := above / "kernels.hpp").exists())
 
 
 def checks_of(name, part: str):
@@ -135,15 +143,14 @@ def shown(path):
     return str(path)
 
 
-def bash(script, *words, **how):
-    """Runs a function of commands/lib/building.sh or written.sh."""
-    source = ROOT / "commands/lib/written.sh"
-    return subprocess.run(["bash", "-euo", "pipefail", "-c", f'source "{source}"; {script}', "learn", *words],
-                          cwd=ROOT, **how)
-
-
-def build(*targets):
-    """Builds these targets as the other commands do; whether it went well."""
+def bash(script, *words):
+    """Runs a function of commands/lib/building.sh or written.sh; its exit status."""
     sys.stdout.flush()
-    return bash('compile "$@"', *targets).returncode == 0
+    script = f'source "{ROOT}/commands/lib/written.sh"; {script}'
+    return subprocess.call(["bash", "-euo", "pipefail", "-c", script, "learn", *words], cwd=ROOT)
 
+
+def build(*targets) -> None:
+    """Builds these targets as the other commands do, or ends."""
+    if bash('compile "$@"', *targets):
+        sys.exit(1)

@@ -1,5 +1,5 @@
-"""How CMake builds things, as ninja tells it: the command that compiles one of our sources or links a program, and the same for
-another source or with another object before the libraries.
+"""How CMake builds things, as ninja tells it: the command that compiles one of our sources or links
+a program, and the same for another source or with another object before the libraries.
 """
 import functools
 import json
@@ -12,15 +12,17 @@ import sys
 from workbook import book
 from workbook.book import BUILD
 
-LITTLE_WORK = "-Og"  # as T2T_LITTLE_WORK of common/cmake/flags.cmake
+# As T2T_LITTLE_WORK of common/cmake/flags.cmake: of checks there is more to compile than to run.
+LITTLE_WORK = "-Og"
 
 
 @functools.cache
 def commands():
     """What CMake builds: output -> its command."""
-    if not (BUILD / "build.ninja").exists() and book.bash("configure").returncode != 0:
+    if not (BUILD / "build.ninja").exists() and book.bash("configure"):
         sys.exit(1)
-    told = subprocess.run(["ninja", "-t", "compdb"], cwd=BUILD, capture_output=True, text=True, check=True)
+    told = subprocess.run(["ninja", "-t", "compdb"], cwd=BUILD, capture_output=True, text=True,
+                          check=True)
     return {one["output"]: one for one in json.loads(told.stdout)}
 
 
@@ -29,16 +31,15 @@ def _outputs_by_file():
     found = {}
     for output, one in commands().items():
         if output.endswith(".o"):
-            found.setdefault(os.path.realpath(BUILD / one["file"]), []).append(output)
+            found.setdefault(os.path.realpath(BUILD / one["file"]), output)
     return found
 
 
 def object_of(file):
-    """The object of one of our sources. Of kernels, and of the host's code beside them, it is the one for the stand-in."""
-    found = _outputs_through(pathlib.Path(file)) or _outputs_by_file().get(os.path.realpath(file), [])
-    if not found:
-        raise KeyError(f"nothing that is built has the source {file}")
-    return found[0]
+    """The object of one of our sources. Of kernels, and of the host's code beside them, it is the
+    one for the stand-in."""
+    return next(_outputs_through(pathlib.Path(file)), None) or _outputs_by_file()[
+        os.path.realpath(file)]
 
 
 def is_of_kernels(file) -> bool:
@@ -47,11 +48,18 @@ def is_of_kernels(file) -> bool:
 
 
 def _outputs_through(file):
-    """The objects that are compiled by way of a source that includes the file, as t2t_kernels does it."""
-    if not is_of_kernels(file):
-        return []
-    folder, chapter, *rest = file.relative_to(book.ROOT).parts
-    return [output for output in commands() if output.startswith(f"{folder}/{chapter}/") and output.endswith(f"stand_in/{'/'.join(rest)}.cpp.o")]
+    """The objects that are compiled by way of a source that includes the file, as t2t_kernels does
+    it."""
+    if is_of_kernels(file):
+        folder, chapter, *rest = file.relative_to(book.ROOT).parts
+        ending = f"stand_in/{'/'.join(rest)}.cpp.o"
+        yield from (output for output in commands()
+                    if output.startswith(f"{folder}/{chapter}/") and output.endswith(ending))
+
+
+def objects_of_checks(test):
+    """The objects of a program's own checks."""
+    return [output for output in commands() if f"/{test}.dir/" in output and output.endswith(".o")]
 
 
 def compilation(output, source, made, *more):
@@ -66,30 +74,27 @@ def compilation(output, source, made, *more):
     return [*words[:words.index("-o")], *more, *words[words.index("-o"):]]
 
 
-def for_checks(output, source, made, *more):
-    """The same with the little optimization of the checks: there is more of it to compile than to run."""
-    return compilation(output, source, made, LITTLE_WORK, *more)
-
-
 def without_precompiled(words):
-    """The same without the headers that were read for all files: they were read without a sanitizer, say."""
-    found = [i for i, word in enumerate(words) if word == "-include" and "cmake_pch" in words[i + 1]]
-    return [word for i, word in enumerate(words) if not any(i in (at, at + 1) for at in found)]
+    """The same without the headers that were read for all files: they were read without a
+    sanitizer, say."""
+    found = [i for i, word in enumerate(words)
+             if word == "-include" and "cmake_pch" in words[i + 1]]
+    return [word for i, word in enumerate(words) if i not in found and i - 1 not in found]
 
 
 def link(program, made, objects, replaced=()):
-    """The words that link a program of CMake's once more, with these objects before its libraries. Replaced are [(object, the one
-    that takes its place), ...]."""
-    words = shlex.split(commands()[program]["command"].removeprefix(": && ").removesuffix(" && :"))
-    for old, new in replaced:
-        words = [new if word == old else word for word in words]
+    """The words that link a program of CMake's once more, with these objects before its libraries.
+    Replaced are [(object, the one that takes its place), ...]."""
+    command = commands()[program]["command"].removeprefix(": && ").removesuffix(" && :")
+    words = [dict(replaced).get(word, word) for word in shlex.split(command)]
     at = words.index("-o")
     words[at + 1] = str(made)
     return [*words[:at], *map(str, objects), *words[at:]]
 
 
 def linked(program, folder, made):
-    """A program of checks with an object before the library that holds the original, in this folder; or None."""
+    """A program of checks with an object before the library that holds the original, in this
+    folder; or None."""
     out = pathlib.Path(folder, "linked")
     told = subprocess.run(link(program, out, [made]), cwd=BUILD, capture_output=True)
     return str(out) if told.returncode == 0 else None
@@ -97,5 +102,4 @@ def linked(program, folder, made):
 
 def main_of_parts():
     """[(doctest's usual main, the one for programs in which a reader's part is linked)]"""
-    return [tuple(next(output for output in commands() if f"/{target}.dir/" in output and output.endswith(".o"))
-                  for target in ("doctest_main", "doctest_main_of_parts"))]
+    return [tuple(objects_of_checks(main)[0] for main in ("doctest_main", "doctest_main_of_parts"))]

@@ -21,7 +21,7 @@ class Item:
     """What stands outside of functions and classes."""
     kind: str  # "function", "lambda" that a constant holds, "type", "value", "declared" or "check"
     name: str  # without its arguments: "rms_norm", "Bpe::encode"; a check's title
-    signature: str  # all before the body, without the comment above and without a constructor's list
+    signature: str  # all before the body, without the comment above and a constructor's list
     comment: str  # the comment lines directly above
     body: str  # with its brackets
     line: int  # of the signature, from 1
@@ -95,7 +95,8 @@ def tokens(node: Node) -> Iterator[Node]:
 def outermost(node: Node) -> Iterator[Node]:
     """What stands outside of functions and classes. Namespaces are looked into."""
     for child in node.children:
-        if child.type in ("namespace_definition", "linkage_specification", "declaration_list", "ERROR"):
+        if child.type in ("namespace_definition", "linkage_specification", "declaration_list",
+                          "ERROR"):
             yield from outermost(child)
         else:
             yield child
@@ -106,7 +107,8 @@ def unread(text: str) -> int:
     waiting = [parsed(text)]
     while waiting:
         node = waiting.pop()
-        if node.is_error or node.is_missing and node.type != "type_identifier":  # of "Options options = {}"
+        # A type's name is missing in "Options options = {}".
+        if node.is_error or node.is_missing and node.type != "type_identifier":
             return node.start_point.row + 1
         waiting += (child for child in reversed(node.children) if child.has_error)
     return 0
@@ -126,13 +128,16 @@ def items(text: str) -> list[Item]:
     text, before = plain(text), None
     found: list[Item] = []
     for node in outermost(parsed(text)):
-        title = _title(text, before) if before is not None and node.type == "compound_statement" else ""
-        found += [_item(text, before, "check", title, node)] if title else []
-        inner = node.named_children[-1] if node.type == "template_declaration" else node
-        if inner.type in TYPES and (inner.child_by_field_name("body") or inner.child_by_field_name("type")):
-            found.append(_item(text, node, "type", inner.child_by_field_name("name").text.decode(), None))
-        elif inner.type in ("function_definition", "declaration") and (name := declared_name(inner)):
-            held = next(nodes(inner, "lambda_expression"), None) if inner.type == "declaration" else None
+        if before is not None and node.type == "compound_statement":
+            title = _title(text, before)
+            found += [_item(text, before, "check", title, node)] if title else []
+        inner = inside_template(node)
+        field = inner.child_by_field_name
+        if inner.type in TYPES and (field("body") or field("type")):
+            found.append(_item(text, node, "type", field("name").text.decode(), None))
+        elif (inner.type in ("function_definition", "declaration") and
+              (name := declared_name(inner))):
+            held = inner.type == "declaration" and next(nodes(inner, "lambda_expression"), None)
             body = (held or inner).child_by_field_name("body")
             kind = ("lambda" if held else "function" if body else
                     "value" if next(nodes(inner, "init_declarator"), None) else "declared")
@@ -141,8 +146,14 @@ def items(text: str) -> list[Item]:
     return found
 
 
+def inside_template(node: Node) -> Node:
+    """What is declared, without the template's head."""
+    return node.named_children[-1] if node.type == "template_declaration" else node
+
+
 def _title(text: str, node: Node) -> str:
-    """The name of the check whose body comes next, or "": TEST_CASE("name" * doctest::test_suite("slow"))."""
+    """The name of the check whose body comes next, or "": TEST_CASE("name" *
+    doctest::test_suite("slow"))."""
     call = next(nodes(node, "call_expression"), None)
     if call is None or not call.text.startswith(b"TEST_CASE"):
         return ""
@@ -156,7 +167,8 @@ def _item(text: str, node: Node, kind: str, name: str, body: Node | None) -> Ite
     brace = body.start_byte if body else end
     setters = next(nodes(node, "field_initializer_list"), None) if kind == "function" else None
     signature = text[begin:setters.start_byte if setters else brace].rstrip()
-    local = bool(re.search(rf"^(inline|template)\b|\bstatic\b|{STATIC}", signature)) or _is_unnamed(node)
+    local = (bool(re.search(rf"^(inline|template)\b|\bstatic\b|{STATIC}", signature)) or
+             _is_unnamed(node))
     return Item(kind, name, signature, comment_above(text, row), text[brace:end], row + 1, local,
                 begin, brace, end, body if kind == "check" else node)
 
@@ -170,7 +182,8 @@ def declared_name(node: Node) -> str:
 
 def innermost(node: Node) -> Node:
     """What is declared, without * and & and arguments around it."""
-    refers = node.type in ("reference_declarator", "parenthesized_declarator")  # without a name for what is behind
+    # These two have no field for what is behind.
+    refers = node.type in ("reference_declarator", "parenthesized_declarator")
     inner = node.child_by_field_name("declarator") or (node.children[-1] if refers else None)
     return innermost(inner) if inner else node
 
@@ -209,13 +222,14 @@ def to_write(text: str) -> list[Item]:
 def lines_to_write(text: str) -> int:
     """How many lines of ours the reader is to write anew: of code, and not of brackets alone."""
     def count(text: str) -> int:
-        words = (one for one in tokens(parsed(text)) if one.type[0].isalpha() and one.type not in STRINGS)
-        return len({one.start_point.row for one in words})
+        return len({one.start_point.row for one in tokens(parsed(text))
+                    if one.type[0].isalpha() and one.type not in STRINGS})
     return count(text) - sum(map(count, given(text).values()))
 
 
 def given(text: str) -> dict[int, str]:
-    """The text of each constructor, and of the local functions that constructors call, by its line."""
+    """The text of each constructor, and of the local functions that constructors call, by its
+    line."""
     constructors = [f for f in functions(text) if f.is_constructor]
     return {f.line: "\n".join(filter(None, [f.comment, text[f.begin:f.end]]))
             for f in with_helpers(text, *constructors)}

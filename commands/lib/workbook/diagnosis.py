@@ -1,5 +1,6 @@
-"""Where a part is wrong that fails its checks, and makes no recorded mistake: which lines of the reader's ours can take the place
-of (exchanged.py). judge.py keeps the program with the reader's part, and telling.py and report.py ask here."""
+"""Where a part is wrong that fails its checks, and makes no recorded mistake: which lines of the
+reader's ours can take the place of (exchanged.py). judge.py keeps the program with the reader's
+part, and telling.py and check.py ask here."""
 import os
 
 from workbook import book, cpp, exchanged, progress, trial
@@ -16,28 +17,23 @@ def keep(chapter: str, part: str, program):
 
 
 def look(verdict):
-    """The exchanges of lines with which the part of this verdict passes."""
-    wrong_ones = {failure.check for failure in verdict.wrong} or {verdict.result.running}
-    if not any(wrong_ones) or not _fails_again(verdict.program, wrong_ones):
+    """The exchanges of lines with which the part of this verdict passes. The function that they are
+    in, or that calls it, is noted for ./learn hint."""
+    wrong = {failure.check for failure in verdict.wrong} or {verdict.result.running}
+    # Checks that pass with one thread would pass after any exchange.
+    seconds = exchanged.WHOLE_SECONDS
+    if not any(wrong) or trial.passes(verdict.program, None, sorted(wrong), seconds):
         return []
     book.at_work("trying lines of ours in the place of yours")
     try:
-        found = exchanged.look(verdict.text, wrong_ones, verdict.failed - wrong_ones)
+        found = exchanged.look(verdict.text, wrong, verdict.failed - wrong)
     finally:
         book.at_work("")
     if 1 <= len(found) <= TOLD:
-        _note_next(verdict, {lines.function for exchange in found for lines in exchange})
+        names = {lines.function for exchange in found for lines in exchange}
+        ours = book.ours(verdict.chapter, verdict.part).read_text()
+        for function in cpp.to_write(ours):
+            if names & {one.name for one in cpp.with_helpers(ours, function)}:
+                progress.note(verdict.chapter, verdict.part, next=function.name)
+                break
     return found
-
-
-def _fails_again(program, wrong_ones) -> bool:
-    """Whether the checks fail with one thread, too. Otherwise they would pass after any exchange."""
-    return not trial.passes(program, None, sorted(wrong_ones), exchanged.WHOLE_SECONDS)
-
-
-def _note_next(verdict, wrong_ones):
-    """Notes the function that is wrong, or calls what is, for ./learn hint."""
-    ours = book.ours(verdict.chapter, verdict.part).read_text()
-    for function in cpp.to_write(ours):
-        if wrong_ones & {one.name for one in cpp.with_helpers(ours, function)}:
-            return progress.note(verdict.chapter, verdict.part, next=function.name)

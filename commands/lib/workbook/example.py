@@ -1,4 +1,5 @@
-"""./learn example: cases of the reader's own that say what a part must do, tried on ours and on its wrong versions."""
+"""./learn example: cases of the reader's own that say what a part must do, tried on ours and on its
+wrong versions."""
 import argparse
 import concurrent.futures
 import contextlib
@@ -6,7 +7,8 @@ import os
 import string
 import sys
 
-from workbook import book, checks, cpp, progress, skeleton, start, telling, written, wrong
+from workbook import (book, check, checks, cpp, progress, skeleton, start, telling, written,
+                      wrong)
 
 SHORT = 6  # so many mistakes are named in a line
 
@@ -57,7 +59,8 @@ def choose(what):
     """The one part that is named, or the only one of the chapter."""
     pairs = [(name, part) for name, parts in book.chapters_and_parts(what) for part in parts]
     if len(pairs) != 1:
-        book.die(f"wanted one part, got {len(pairs)}: {', '.join(f'{name[:2]} {part}' for name, part in pairs)}")
+        names = ", ".join(f"{name[:2]} {part}" for name, part in pairs)
+        book.die(f"wanted one part, got {len(pairs)}: {names}")
     if book.is_kernel(*pairs[0]):
         book.die(f"{pairs[0][1]} is a CUDA kernel, for which this command has no cases")
     return pairs[0]
@@ -78,24 +81,20 @@ def begin(chapter: str, part: str) -> None:
     except OSError as error:
         book.die(f"{book.shown(file)} can't be written: {error.strerror}")
     start.tell_assistants()
-    expect_to_build(chapter, part)
+    with written.built([written.read(chapter, cases_of(part))], program_of(chapter, part)) as build:
+        if not build.good:
+            book.die(f"{book.shown(file)} does not build as it was written. That is a fault of the "
+                     "book.")
     start.export_compile_commands()
     book.say(f"Write cases in {book.shown(file)} with docs/{chapter}.md beside it. "
               f"Then, to try them: ./learn example {chapter[:2]} {part}")
 
 
-def expect_to_build(chapter: str, part: str) -> None:
-    with written.built([written.read(chapter, cases_of(part))], program_of(chapter, part)) as build:
-        good = build.good
-    if not good:
-        file = book.shown(book.theirs(chapter, cases_of(part)))
-        book.die(f"{file} does not build as it was written. That is a fault of the book.")
-
-
 def untouched(chapter: str, part: str):
     """The file as it is before the reader writes in it."""
     header = book.header(chapter, part)
-    calls = "".join(f"//   {line}\n" for one in skeleton.declarations(header.read_text()) for line in one.splitlines())
+    calls = "".join(f"//   {line}\n" for one in skeleton.declarations(header.read_text())
+                    for line in one.splitlines())
     return UNTOUCHED.substitute(part=part, number=chapter[:2], calls=calls,
                                 header=header.relative_to(book.ROOT / "chapters"))
 
@@ -107,7 +106,8 @@ def read(chapter: str, part: str):
     except written.Unreadable as error:
         book.die(str(error))
     if text.own == untouched(chapter, part):
-        book.die(f"{book.shown(book.theirs(chapter, text.part))} is as it was written: it has no case of yours yet")
+        book.die(f"{book.shown(book.theirs(chapter, text.part))} is as it was written: it has no "
+                 "case of yours yet")
     return text
 
 
@@ -125,17 +125,21 @@ def tried_on_ours(text, part: str):
 
 def tried_on_mistakes(text, part: str):
     """Mistake -> what the cases say of our part when it makes that mistake."""
-    programs = {name: program_of(text.chapter, part, name) for name in mistakes_of(text.chapter, part)}
+    programs = {name: program_of(text.chapter, part, name)
+                for name in mistakes_of(text.chapter, part)}
     with contextlib.ExitStack() as stack:
         copies = {}
         for program in dict.fromkeys(programs.values()):
             build = stack.enter_context(written.built([text], program, *programs.values()))
-            copies[program] = build.program if build.good else book.die("the wrong versions do not build")
+            if not build.good:
+                book.die("the wrong versions do not build")
+            copies[program] = build.program
         return tried_on_each({name: copies[program] for name, program in programs.items()})
 
 
 def program_of(chapter: str, part: str, mistake: str = ""):
-    """The program of the reader's cases that makes this mistake when T2T_WRONG names it, and none when it is empty."""
+    """The program of the reader's cases that makes this mistake when T2T_WRONG names it, and none
+    when it is empty."""
     program = f"mine_{chapter}_{cases_of(part)}"
     alone = mistake and wrong.program(chapter, mistake, part) == f"{chapter}_{mistake}"
     return f"{program}_{mistake}" if alone else program
@@ -166,9 +170,9 @@ def failed(result):
 
 
 def tell_untrue(chapter: str, part: str, result):
-    number = len(failed(result))
-    untrue = ("a case of yours is not true, since the book's part fails it" if number == 1 else
-              f"{number} cases of yours are not true, since the book's part fails them")
+    count = len(failed(result))
+    untrue = ("a case of yours is not true, since the book's part fails it" if count == 1 else
+              f"{count} cases of yours are not true, since the book's part fails them")
     print(book.bold(f"{chapter[:2]} {part}: {untrue}."))
     if result.failures:
         return telling.tell_failure(result.failures[0])
@@ -185,7 +189,8 @@ def tell(chapter: str, part: str, cases, results) -> None:
     count = f"all {len(says)}" if len(found) == len(says) else f"{len(found)} of {len(says)}"
     print(book.bold(f"{chapter[:2]} {part}: {yours} {count} mistakes.") + "\n")
     for case in cases:
-        book.say(f'"{case}" catches {told([name for name in found if case in failed(results[name])]) or "none"}.', 2)
+        catches = told([name for name in found if case in failed(results[name])])
+        book.say(f'"{case}" catches {catches or "none"}.', 2)
     if len(found) < len(says):
         book.say("\nThese are not caught:")
     for name, what in says.items():
@@ -195,11 +200,11 @@ def tell(chapter: str, part: str, cases, results) -> None:
 
 def tell_next(chapter: str, part: str, text, good) -> None:
     """What to do after this: more cases, or the part itself."""
-    names = {f.name.split("::")[-1]: None for f in cpp.functions(book.ours(chapter, part).read_text())}
+    functions = cpp.functions(book.ours(chapter, part).read_text())
+    names = dict.fromkeys(f.name.split("::")[-1] for f in functions)
     uncalled = [name for name in names if name not in cpp.calls(text)]
     if good:
-        command = "check" if book.begun(chapter, part) else "start"
-        book.say(f"\nNext: ./learn {command} {chapter[:2]} {part}")
+        book.say(f"\nNext: {check.command_for(chapter, part)}")
     elif uncalled:
         book.say(f"\nYour cases do not call {', '.join(uncalled)}.")
 

@@ -1,6 +1,6 @@
-"""Where a part is wrong, if it makes no recorded mistake: the lines of the reader's own text, or the functions, after whose
-exchange for ours no check fails but those that wait for something unwritten. Lines are found as far as a function is written like
-ours; the names may be others."""
+"""Where a part is wrong, if it makes no recorded mistake: the lines of the reader's own text, or
+the functions, after whose exchange for ours no check fails but those that wait for something
+unwritten. Lines are found as far as a function is written like ours; the names may be others."""
 import concurrent.futures
 import contextlib
 import dataclasses
@@ -29,27 +29,30 @@ class Lines:
     function: str
     first: int
     last: int
-    kind: str  # "lines"; "surplus" ones; a "place" before the first, where something is missing; a "function" as a whole
+    kind: str  # "lines"; "surplus" ones; a missing "place" before the first; a "function"
     text: str
-    uses: tuple  # names of theirs in these lines of which ours knows nothing: the mistake may be in what they stand for
+    uses: tuple  # their names here that ours lacks: the mistake may be in what they stand for
 
 
 def look(text, failing, waiting=()):
-    """The exchanges by which the part passes, each as a list of Lines: of single places, if any of them suffices; else of
-    two places; else of whole functions. Failing are the checks that fail, waiting those that call what isn't written yet."""
+    """The exchanges by which the part passes, each as a list of Lines: of single places, if any of
+    them suffices; else of two places; else of whole functions. Failing are the checks that fail,
+    waiting those that call what isn't written yet."""
     theirs, ours = switches.cut(text.own), switches.of_part(text.chapter, text.part)
     functions = aligned.differing(theirs, ours)
     trial = _Trial(text, theirs, aligned.lacking(theirs, ours), failing, waiting)
     found = trial.passing(_single(functions), _double(functions))
     if len(found) == 1:
         found = _needed(trial, found[0])
-    return [[line for function, places in exchange for line in _lines(text, theirs, function, places)] for exchange in found]
+    return [[line for function, places in exchange
+             for line in _lines(text, theirs, function, places)] for exchange in found]
 
 
 def _single(functions):
     """Exchanges in one function: ((function, places),); no places mean all of it."""
     yield from (((one, ()),) for one in functions)
-    yield from sorted((((one, places),) for one in functions for places in _places(one)), key=_size)
+    some = [((one, places),) for one in functions for places in _places(one)]
+    yield from sorted(some, key=_size)
 
 
 def _places(function):
@@ -62,9 +65,11 @@ def _double(functions):
     two = list(itertools.combinations(functions, 2))
     yield from (((one, ()), (other, ())) for one, other in two)
     for one, other in two:
-        exchanges = [((one, some), (other, others)) for some, others in itertools.product(_places(one), _places(other))]
-        of_size = ([exchange for exchange in exchanges if _size(exchange) == (False, n)] for n in (1, 2))
-        yield from itertools.chain(*(some for some in of_size if len(some) <= PAIRED))
+        both = [((one, some), (other, others))
+                for some, others in itertools.product(_places(one), _places(other))]
+        for n in (1, 2):
+            of_size = [exchange for exchange in both if _size(exchange) == (False, n)]
+            yield from of_size if len(of_size) <= PAIRED else []
 
 
 def _size(exchange):
@@ -74,15 +79,18 @@ def _size(exchange):
 
 def _needed(trial, exchange):
     """An exchange of whole functions, with those places alone that it needs, if that is enough."""
-    everything = tuple((function, tuple(function.places)) for function, _ in exchange)
-    if any(places for _, places in exchange) or not all(places for _, places in everything):
+    everything = [(function, place) for function, _ in exchange for place in function.places]
+    if (any(places for _, places in exchange) or
+            not all(function.places for function, _ in exchange)):
         return [exchange]
 
-    def without(left_out):
-        return tuple((function, tuple(place for place in places if (function.number, place) not in left_out)) for function, places in everything)
-    less = {(function.number, place): without([(function.number, place)]) for function, places in everything for place in places}
-    enough = trial.passing((one for one in less.values() if all(places for _, places in one)), size=lambda exchange: 0)
-    needed = without([one for one, exchange in less.items() if exchange in enough])
+    def with_all(wanted):
+        return tuple((function, tuple(place for one, place in wanted if one is function))
+                     for function, _ in exchange)
+    less = [with_all([one for one in everything if one is not left_out]) for left_out in everything]
+    enough = trial.passing((one for one in less if all(places for _, places in one)),
+                           size=lambda exchange: 0)
+    needed = with_all([one for one, others in zip(everything, less) if others not in enough])
     return all(places for _, places in needed) and trial.passing([needed]) or [exchange]
 
 
@@ -90,19 +98,23 @@ class _Trial:
     """Programs with exchanges, and the checks that they must pass."""
 
     def __init__(self, text, theirs, declarations, failing, waiting) -> None:
-        self.text, self.theirs, self.declarations, self.until = text, theirs, declarations, time.monotonic() + PATIENCE
+        self.text, self.theirs, self.declarations = text, theirs, declarations
+        self.until = time.monotonic() + PATIENCE
         checks = dict.fromkeys([*callers.of(text.chapter, text.part), *failing])
         self.checks = [check for check in checks if check not in waiting]
         self.failing = [check for check in self.checks if check in failing]
 
     def passing(self, *lists, size=_size):
-        """Of the first list that has any: those of its exchanges with which all checks pass, of the least size. The program of a
-        later list is built meanwhile, since it is often needed."""
-        some = [{f"exchange {n}": exchange for n, exchange in enumerate(itertools.islice(one, EXCHANGES))} for one in lists]
+        """Of the first list that has any: those of its exchanges with which all checks pass, of the
+        least size. The program of a later list is built meanwhile, since it is often needed."""
+        some = [{f"exchange {n}": exchange
+                 for n, exchange in enumerate(itertools.islice(one, EXCHANGES))} for one in lists]
         some = [one for one in some if one and time.monotonic() < self.until]
         with (tempfile.TemporaryDirectory(prefix="exchanged-", dir=book.BUILD) as folder,
-              concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool, self._compilers_ended()):
-            built = [pool.submit(self._built, one, pathlib.Path(folder, str(n))) for n, one in enumerate(some)]
+              concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool,
+              self._compilers_ended()):
+            built = [pool.submit(self._built, one, pathlib.Path(folder, str(n)))
+                     for n, one in enumerate(some)]
             for exchanges, program_and_names in zip(some, built):
                 if found := self._found(exchanges, *program_and_names.result(), size):
                     return found
@@ -123,17 +135,21 @@ class _Trial:
     def _found(self, some, program, tried, size):
         tried = self._that_pass(program, tried, self.failing[:SCREENED], SECONDS)
         tried = self._that_pass(program, tried, self.failing, WHOLE_SECONDS)
-        sizes = sorted({size(some[name]) for name in tried})
-        of_size = ([name for name in tried if size(some[name]) == one] for one in sizes)
-        found = next(filter(None, (self._that_pass(program, names, self.checks, WHOLE_SECONDS) for names in of_size)), [])
-        return [some[name] for name in found]
+        for least in sorted({size(some[name]) for name in tried}):
+            names = [name for name in tried if size(some[name]) == least]
+            if found := self._that_pass(program, names, self.checks, WHOLE_SECONDS):
+                return [some[name] for name in found]
+        return []
 
     def _that_pass(self, program, names, checks, seconds):
-        """Of these exchanges those with which the checks pass; each processor takes some of the checks."""
-        shares = [share for n in range(os.cpu_count()) if (share := checks[n::os.cpu_count()])]
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            tried = {name: [pool.submit(trial.passes, program, name, share, seconds) for share in shares] for name in names}
-            return [name for name, shares in tried.items() if all(share.result() for share in shares)]
+        """Of these exchanges those with which the checks pass; each processor takes some of the
+        checks."""
+        cores = os.cpu_count()
+        shares = [checks[n::cores] for n in range(min(cores, len(checks)))]
+        with concurrent.futures.ThreadPoolExecutor(cores) as pool:
+            tried = {name: [pool.submit(trial.passes, program, name, share, seconds)
+                            for share in shares] for name in names}
+            return [name for name, some in tried.items() if all(one.result() for one in some)]
 
     def _built(self, some, folder):
         """A program with those of these exchanges that compile, and their names."""
@@ -144,7 +160,7 @@ class _Trial:
         made = pathlib.Path(folder, next(iter(self.text.files)))
         words = trial.command(self.text.chapter, self.text.part, made)
         other = [(function.number, name, function.exchanged(places) if places else function.ours)
-                  for name, exchange in some.items() for function, places in exchange]
+                 for name, exchange in some.items() for function, places in exchange]
         for _ in range(ROUNDS):
             if self.ended:
                 return None, []
@@ -159,10 +175,12 @@ class _Trial:
 
 
 def _lines(text, theirs, function, places):
-    """The lines of the reader's file that an exchange takes out, or between which it puts something."""
-    above = "".join(a + b for a, b in zip(theirs.between, theirs.bodies[:function.number])) + theirs.between[function.number]
-    begin_of_body = above.count("\n") + 1
-    spans = [(place.begin, place.end, "place" if place.end == place.begin else "lines" if place.ours else "surplus", place.uses) for place in places]
+    """The lines of the reader's file that an exchange takes out, or between which it puts
+    something."""
+    begin_of_body = theirs.text.count("\n", 0, theirs.functions[function.number].brace) + 1
+    spans = [(place.begin, place.end, "place" if place.end == place.begin else
+              "lines" if place.ours else "surplus", place.uses) for place in places]
     for begin, end, kind, uses in spans or [(0, len(function.body), "function", function.uses)]:
         first, last = (begin_of_body + function.body.count("\n", 0, at) for at in (begin, end))
-        yield Lines(next(iter(text.files)), function.name, first, last, kind, "\n".join(text.own.split("\n")[first - 1:last]), uses)
+        yield Lines(next(iter(text.files)), function.name, first, last, kind,
+                    "\n".join(text.own.split("\n")[first - 1:last]), uses)

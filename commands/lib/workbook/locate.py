@@ -1,14 +1,14 @@
-"""./learn locate: the first text, token, layer and operation at which the reader's model leaves ours, and why."""
+"""./learn locate: the first text, token, layer and operation at which the reader's model leaves
+ours, and why."""
 import argparse
 import contextlib
 import os
 import pathlib
-import struct
 import sys
 import tempfile
 
 from workbook import (answers, blame, book, check, judge, operations, passing_parts, show_parting,
-                       traces, written)
+                      traces, written)
 from workbook.traces import Text
 
 CHAT = answers.CHAT.format(answers.QUESTIONS[0])
@@ -16,41 +16,45 @@ IDS_OF_PAGE = book.ROOT / "tests/fixtures/10_pretrained/trace/ids.npy"
 MOST_IDS = 1024  # of another engine's trace
 
 
-def counting(last):
-    return "Count with me: " + ", ".join(map(str, range(1, last + 1)))
+COUNT = [str(n) for n in range(1, 129)]
 
-
-# In this order: the shortest text that shows a difference is told. The long ones are longer than a block of queries (64)
-# and a stretch of keys (512), which the kernels take at once.
+# In this order: the shortest text that shows a difference is told. The long ones are longer than a
+# block of queries (64) and a stretch of keys (512), which the kernels take at once.
 TEXTS = [Text("0", "one token", "Once"),
          Text("1", "a few words", "The capital of France is"),
          Text("2", "the chat's prompt", CHAT),
-         Text("3", "a long text", counting(36)),
+         Text("3", "a long text", f"Count with me: {', '.join(COUNT[:36])}"),
          Text("4", "the end of the chat's prompt, token by token", CHAT, 4),
-         Text("5", "the end of a longer text, token by token", counting(128), 4)]
+         Text("5", "the end of a longer text, token by token",
+              f"Count with me: {', '.join(COUNT)}", 4)]
 
 
 def main(*words) -> None:
     parser = argparse.ArgumentParser(prog="./learn locate")
     parser.add_argument("what", nargs="*", metavar="NN [part ...]")
-    parser.add_argument("--trace", type=pathlib.Path, metavar="DIR", help="compare another engine's trace with ours")
-    parser.add_argument("--answers", action="store_true", help="first let the model answer through all parts that pass")
+    parser.add_argument("--trace", type=pathlib.Path, metavar="DIR",
+                        help="compare another engine's trace with ours")
+    parser.add_argument("--answers", action="store_true",
+                        help="first let the model answer through all parts that pass")
     flags = parser.parse_args(words)
     if flags.trace and flags.what:
         book.die("--trace compares another engine, so it takes no parts of yours")
     if not pathlib.Path(os.environ["T2T_WEIGHTS"]).is_file():
         book.die("the real model's file is missing. ./learn weights fetches it")
-    passing, good = answers.compare() if flags.answers else ([], True)
-    pairs = [pair for pair in passing if pair in operations.seen()] if flags.answers else [] if flags.trace else chosen(flags.what)
-    parts = [] if flags.trace else that_build(pairs)
-    if not book.build(traces.PROGRAM, traces.COMPARE):
-        sys.exit(1)
+    good, parts = True, []
+    if flags.answers:
+        passing, good = answers.compare()
+        parts = that_build([pair for pair in passing if pair in operations.seen()])
+    elif not flags.trace:
+        parts = that_build(chosen(flags.what))
+    book.build(traces.PROGRAM, traces.COMPARE)
     with tempfile.TemporaryDirectory(prefix="locate-", dir=book.ROOT / "build") as made:
         folder = pathlib.Path(made)
         agree = compare_engine(flags.trace, folder) if flags.trace else compare_parts(parts, folder)
     if agree and good and not flags.trace:
         book.say("\nTalk to it yourself: ./learn run 10 --mine --chat" if flags.answers else
-                 "\nHow a token is chosen is no part of a trace: ./learn check 09 and ./learn graduate look at it.")
+                 "\nHow a token is chosen is no part of a trace: ./learn check 09 and ./learn "
+                 "graduate look at it.")
     sys.exit(not (agree and good))
 
 
@@ -64,7 +68,8 @@ def chosen(what):
     seen = operations.seen()
     for name, part in pairs:
         if what and (name, part) not in seen:
-            note(f"{name[:2]} {part} makes nothing that a trace shows. ./learn check {name[:2]} {part} judges it")
+            note(f"{name[:2]} {part} makes nothing that a trace shows. "
+                 f"./learn check {name[:2]} {part} judges it")
     pairs = [pair for pair in pairs if pair in seen]
     return pairs or book.die("none of these parts makes anything that a trace shows")
 
@@ -78,12 +83,14 @@ def that_build(pairs):
         except written.Unreadable as error:
             why = str(error)
         if why:
-            note(f"{name[:2]} {part} does not build, so ours is used. ./learn check {name[:2]} {part} says why")
+            note(f"{name[:2]} {part} does not build, so ours is used. "
+                 f"./learn check {name[:2]} {part} says why")
         else:
             parts.append(text)
     if not parts:
         book.die("there is nothing of yours to compare")
-    print(f"Yours: {passing_parts.told([(one.chapter, one.part) for one in parts])}. All others are the book's.", file=sys.stderr)
+    told = passing_parts.told([(one.chapter, one.part) for one in parts])
+    print(f"Yours: {told}. All others are the book's.", file=sys.stderr)
     return parts
 
 
@@ -96,11 +103,10 @@ def compare_parts(parts, folder):
     parting = traces.parting(TEXTS, ours, theirs)
     book.at_work("")
     show_parting.tell_texts(TEXTS, parting, ours)
-    if not parting and theirs.ended:
-        book.say(f"\nAll results agree, but then yours {theirs.ended}.")
-        return False
     if not parting:
-        return True
+        if theirs.ended:
+            book.say(f"\nAll results agree, but then yours {theirs.ended}.")
+        return not theirs.ended
     show_parting.tell(parting, ours, parting.file(theirs).parent)
     if unwritten := blame.still_to_write(parts, parting):
         book.say(f"\nNext: write it. ./learn check {unwritten.chapter[:2]} {unwritten.part}")
@@ -130,13 +136,15 @@ def compare_engine(trace, folder):
     want = ours.calls(text)[0]
     parting = traces.in_folders(text, want, trace)
     if not parting:
-        common = {file.name for file in trace.glob("*.npy")} & {file.name for file in want.glob("*.npy")}
-        book.say(f"All {len(common)} results that both have agree, for {len(ours.tokens(text))} tokens.")
+        common = {*traces.names_in(trace)} & {*traces.names_in(want)}
+        book.say(f"All {len(common)} results that both have agree, for {len(ours.tokens(text))} "
+                 "tokens.")
         return True
     show_parting.tell(parting, ours, trace)
     book.say(f"\nUsual causes: {parting.causes}.")
     for chapter, part, function in operations.makers(parting.name)[:1]:
-        book.say(f"Ours is {function}, chapter {chapter[:2]}. Read {show_parting.page_of(chapter, part, function)}")
+        book.say(f"Ours is {function}, chapter {chapter[:2]}. "
+                 f"Read {show_parting.page_of(chapter, part, function)}")
     return False
 
 
@@ -144,9 +152,10 @@ def ids_of(trace):
     """The ids that it was made for: its ids.npy, or else those that chapter 10's page tells."""
     file = trace / "ids.npy"
     if not file.exists():
-        note(f"{trace} has no ids.npy, so it is taken for a trace of the ids in {book.shown(IDS_OF_PAGE)}")
+        note(f"{trace} has no ids.npy, so it is taken for a trace of the ids in "
+             f"{book.shown(IDS_OF_PAGE)}")
         file = IDS_OF_PAGE
-    with contextlib.suppress(OSError, struct.error):
-        if file.is_file() and file.stat().st_size <= 4 * MOST_IDS + 256 and b"'<i4'" in file.read_bytes()[:256]:
+    with contextlib.suppress(OSError, ValueError):
+        if file.stat().st_size <= 4 * MOST_IDS + 256 and b"'<i4'" in file.read_bytes()[:256]:
             return traces.numbers_of(file)
     book.die(f"{file}: wanted up to {MOST_IDS} ids as int32, as numpy.save writes them")

@@ -1,5 +1,6 @@
-"""Recognizes a mistake by the numbers that its failed checks report, all of which must be those recorded of a wrong version.
-diagnosis.py finds mistakes that aren't recorded like this, or are made in another form."""
+"""Recognizes a mistake by the numbers that its failed checks report, all of which must be those
+recorded of a wrong version. diagnosis.py finds mistakes that aren't recorded like this, or are made
+in another form."""
 import dataclasses
 import functools
 import re
@@ -7,7 +8,7 @@ import re
 from workbook import wrong
 
 SAME = 1e-3  # by how much two reported numbers may differ, of the larger
-ROUNDING = 1e-5  # numbers as small as this may be made of rounding, which differs between processors
+ROUNDING = 1e-5  # numbers as small as this may be made of rounding, which differs by processor
 
 
 @dataclasses.dataclass
@@ -22,16 +23,16 @@ class Mistake:
 def known(chapter: str):
     """The recorded mistakes of a chapter."""
     checks, mistakes = wrong.record(chapter)["checks"], wrong.record(chapter)["mistakes"]
-    return [Mistake(name, part, says, {checks[int(i)]: numbers for i, numbers in mistakes[name].items()})
+    return [Mistake(name, part, says, {checks[int(i)]: numbers
+                                       for i, numbers in mistakes[name].items()})
             for name, part, says in wrong.patches(chapter) if name in mistakes]
 
 
 def fails_of(failures):
     """Check and expression -> the first numbers that the first failure there reports."""
-    fails = {}
+    fails: dict[str, list] = {}
     for failure in failures:
-        if failure.site not in fails:
-            fails[failure.site] = _numbers(failure.got.split("\n")[0])
+        fails.setdefault(failure.site, _numbers(failure.got.split("\n")[0]))
     return fails
 
 
@@ -41,30 +42,27 @@ def _numbers(text):
 
 
 def recognized(chapter: str, part: str, failures, left_out=()):
-    """The known mistakes that fail the same checks with the same numbers. Checks that call what is still to be written, and
-    those that are left out, count on neither side."""
+    """The known mistakes that fail the same checks with the same numbers. Checks that call what is
+    still to be written, and those that are left out, count on neither side."""
     waiting = {*left_out, *(f.check for f in failures if f.not_written)}
-    fails = fails_of(f for f in failures if f.check not in waiting)
-    return [m for m in known(chapter) if m.part == part and same_fails(fails, _without(m, waiting).fails)]
 
-
-def _without(mistake: Mistake, checks: set[str]) -> Mistake:
-    fails = {site: numbers for site, numbers in mistake.fails.items() if site.split(" | ")[0] not in checks}
-    return dataclasses.replace(mistake, fails=fails)
+    def counted(fails):
+        return {site: numbers for site, numbers in fails.items()
+                if site.split(" | ")[0] not in waiting}
+    fails = counted(fails_of(failures))
+    return [m for m in known(chapter) if m.part == part and same_fails(fails, counted(m.fails))]
 
 
 def same_fails(ours, theirs):
-    return ours.keys() == theirs.keys() and all(_same_numbers(ours[site], theirs[site]) for site in ours) and _tell(ours)
+    """Whether all numbers are the same, and not all of them may be made of rounding."""
+    return (ours.keys() == theirs.keys() and
+            all(len(ours[site]) == len(theirs[site]) and
+                all(map(_same, ours[site], theirs[site])) for site in ours) and
+            any(not numbers or any(isinstance(n, str) or abs(n) > ROUNDING for n in numbers)
+                for numbers in ours.values()))
 
 
-def _tell(fails) -> bool:
-    """Whether not all of the numbers may be made of rounding."""
-    return any(not numbers or any(isinstance(n, str) or abs(n) > ROUNDING for n in numbers) for numbers in fails.values())
-
-
-def _same_numbers(ours, theirs):
-    def same(a, b):
-        if isinstance(a, str) or isinstance(b, str):
-            return a == b
-        return abs(a - b) <= max(SAME * max(abs(a), abs(b)), ROUNDING)
-    return len(ours) == len(theirs) and all(map(same, ours, theirs))
+def _same(a, b):
+    if isinstance(a, str) or isinstance(b, str):
+        return a == b
+    return abs(a - b) <= max(SAME * max(abs(a), abs(b)), ROUNDING)

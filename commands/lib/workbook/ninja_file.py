@@ -1,23 +1,35 @@
-"""The file that ninja reads beside CMake's own: it takes in all that CMake builds, and adds to it."""
+"""The file that ninja reads beside CMake's own: it takes in all that CMake builds, and adds to
+it."""
 import os
 import re
 import shlex
 
-from workbook.cmake_commands import commands
+from workbook import plan
 from workbook.book import BUILD
+from workbook.cmake_commands import commands
 
-FILE = "programs.ninja"
+RULES = """include build.ninja
+pool runs
+  depth = {}
+rule compile
+  command = $words
+  depfile = $out.d
+  description = Building $out
+rule link
+  command = $words
+  description = Linking $out
+rule run
+  command = $words
+  pool = runs
+  description = Running $what
+"""
 
 
 class Writer:
     """Collects edges: what is built by a rule from what."""
 
     def __init__(self) -> None:
-        cores = os.cpu_count()
-        self.lines = ["include build.ninja", "pool runs", f"  depth = {cores}",
-                      "rule compile", "  command = $words", "  depfile = $out.d", "  description = Building $out",
-                      "rule link", "  command = $words", "  description = Linking $out",
-                      "rule run", "  command = $words", "  pool = runs", "  description = Running $what", ""]
+        self.lines = [RULES.format(os.cpu_count())]
         self.known: set[str] = set()
 
     def edge(self, rule, out, words, needs, **variables) -> None:
@@ -34,22 +46,22 @@ class Writer:
         if name not in commands():
             self.edge("phony", name, [], needs)
 
-    def compile(self, out, source, words, needs=()) -> None:
-        headers = [output for output in commands() if output.endswith(("gch", "pch"))
-                   and any(word in (f"{BUILD}/{output}", f"{BUILD}/{output}".removesuffix(".gch")) for word in words)]
+    def compile(self, out, source, words) -> None:
+        headers = [output for output in commands() if output.endswith(("gch", "pch")) and
+                   {f"{BUILD}/{output}", f"{BUILD}/{output}".removesuffix(".gch")} & set(words)]
         at = words.index("-o")
-        self.edge("compile", str(out), [*words[:at], "-MD", "-MT", str(out), "-MF", f"{out}.d", *words[at:]], [source, *headers, *needs])
+        notes_needs = ["-MD", "-MT", str(out), "-MF", f"{out}.d"]
+        self.edge("compile", str(out), [*words[:at], *notes_needs, *words[at:]], [source, *headers])
 
     def link(self, out, words) -> None:
-        self.edge("link", out, words, [word for word in words if word in commands() or word in self.known])
+        needs = [word for word in words if word in commands() or word in self.known]
+        self.edge("link", out, words, needs)
 
     def run(self, out, what, words, needs) -> None:
         self.edge("run", out, words, needs, what=what)
 
     def write(self) -> None:
-        path, text = BUILD / FILE, "\n".join(self.lines) + "\n"
-        if not path.exists() or path.read_text() != text:
-            path.write_text(text)
+        plan.write(BUILD / "programs.ninja", "\n".join(self.lines) + "\n")
 
 
 def _escaped(name):

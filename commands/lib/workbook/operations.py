@@ -1,4 +1,5 @@
-"""The operations of a trace, in the order of computation: what each is, and which functions of the ladder make it."""
+"""The operations of a trace, in the order of computation: what each is, and which functions of the
+ladder make it."""
 import re
 
 NORM = "02_normalization rms_norm_rows rms_norm_rows"
@@ -13,7 +14,8 @@ FORWARD = "09_language_model forward forward"
 LOGITS = "09_language_model forward logits_of"
 STORED = "10_pretrained dequantize dequantize_rows"
 
-# The name in a trace -> in words, and CHAPTER PART FUNCTION of all that may make it, the likeliest first.
+# The name in a trace -> in words, and CHAPTER PART FUNCTION of all that may make it, the likeliest
+# first.
 OPERATIONS = {
     "tokens": ("the text as tokens", "10_pretrained merges PairMerger::run"),
     "embedding": ("the tokens' rows of the embedding", EMBED, STORED),

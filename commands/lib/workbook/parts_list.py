@@ -1,7 +1,13 @@
-"""./learn list: what is written, what passes, where hints were taken, and what is still to come."""
-import argparse
+"""./learn list: what is written, what passes, where hints were taken, and what is still to come.
 
-from workbook import book, estimates, progress
+A chapter's file about lists the parts that are easy, those that are hard, and those through which
+its chat runs (tests/workbook/way_test.py takes them away, one at a time).
+"""
+import argparse
+import functools
+import math
+
+from workbook import book, cpp, progress
 
 
 def main(*words) -> None:
@@ -11,32 +17,32 @@ def main(*words) -> None:
 
 def show() -> None:
     print(book.bold("Your parts, in work/") + "\n")
-    done = of = 0
-    for chapter in book.chapters():
-        for i, part in enumerate(book.parts_to_write(chapter)):
-            done, of = done + progress.passes(chapter, part), of + 1
-            show_part(chapter.replace("_", " ", 1) if i == 0 else "", chapter, part)
+    pairs = [(name, part) for name in book.chapters() for part in book.parts_to_write(name)]
+    done, before = sum(progress.passes(*pair) for pair in pairs), ""
+    for chapter, part in pairs:
+        show_part(chapter.replace("_", " ", 1) if chapter != before else "", chapter, part)
+        before = chapter
+    chat = to_chat()
     print()
-    chat = estimates.to_chat()
-    book.say(f"* A chat runs through these {len(chat)} parts, which take about {estimates.hours(chat)} hours. Minutes are estimated from the "
-              "lines of our parts; nobody was timed.", 2)
-    book.say(f"{done} of {of} parts pass. "
-              + ("Next: ./learn graduate" if done == of else "./learn start NN begins, ./learn check NN judges."), 2)
+    book.say(f"* A chat runs through these {len(chat)} parts, which take about "
+             f"{round(sum(minutes(*pair) for pair in chat) / 60)} hours. Minutes are estimated "
+             "from the lines of our parts; nobody was timed.", 2)
+    book.say(f"{done} of {len(pairs)} parts pass. " + (
+        "Next: ./learn graduate" if done == len(pairs) else
+        "./learn start NN begins, ./learn check NN judges."), 2)
 
 
-def show_part(title, chapter: str, part: str):
-    """A line for each part, with its state on the next if that is long; or on a narrow terminal all in words."""
-    says, minutes, difficulty = state(chapter, part), estimates.minutes(chapter, part), estimates.difficulty(chapter, part)
-    mark = "*" if estimates.in_chat(chapter, part) else " "
-    line = f"  {title:<19} {mark} {part:<23} {minutes:3} min {difficulty:<8} "
+def show_part(title, chapter: str, part: str) -> None:
+    """A line for each part, with its state on the next if that is long."""
+    mark = "*" if in_chat(chapter, part) else " "
+    hard = next((word for word in ("easy", "hard") if part in book.parts_named(chapter, word)),
+                "middling")
+    line = f"  {title:<19} {mark} {part:<23} {minutes(chapter, part):3} min {hard:<8} "
+    says = state(chapter, part)
     if len(line) + len(says) <= book.width():
         return print(f"{line}{says}".rstrip())
-    if len(line) + 8 <= book.width():
-        print(line.rstrip())
-        return book.say(says, 24)
-    if title:
-        book.say(title, 2)
-    book.say(f"{mark} {part}: {minutes} minutes, {difficulty}{'' if says == '.' else f'; {says}'}".lstrip(), 4)
+    print(line.rstrip())
+    book.say(says, 24)
 
 
 def state(chapter: str, part: str):
@@ -45,10 +51,29 @@ def state(chapter: str, part: str):
     if not book.begun(chapter, part):
         return examples or "."
     hints = sum(known.get("hints", {}).values())
-    said = (f", {hints} hint{'s' * (hints > 1)}" if hints else "") + (examples and f", {examples}")
+    said = f", {hints} hint{'s' * (hints > 1)}" * bool(hints) + (examples and f", {examples}")
     if "checks" not in known:
         return "begun" + said
-    passed, of = known["checks"]
     current = progress.is_as_checked(chapter, part)
-    word = ("passes" if current else "passed") if known.get("passes") else f"{passed} of {of} checks"
+    word = "{} of {} checks".format(*known["checks"])
+    if known.get("passes"):
+        word = "passes" if current else "passed"
     return word + ("" if current else ", edited since") + said
+
+
+@functools.cache
+def minutes(chapter: str, part: str):
+    """An estimate, which is not measured with people: five for a function, and one for a line."""
+    ours = book.ours(chapter, part).read_text()
+    return 5 * math.ceil((5 * len(cpp.to_write(ours)) + cpp.lines_to_write(ours)) / 5)
+
+
+def in_chat(chapter: str, part: str) -> bool:
+    """Whether ./learn run 10 --mine --chat runs through the part."""
+    return part in book.parts_named(chapter, "chat")
+
+
+def to_chat():
+    """The parts of the shortest way to a chat."""
+    return [(chapter, part) for chapter in book.chapters()
+            for part in book.parts_named(chapter, "chat")]

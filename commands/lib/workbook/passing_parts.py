@@ -16,34 +16,39 @@ def main(*programs) -> None:
 
 
 def parts_that_pass(last):
-    """The reader's parts up to this chapter that pass; those edited since their check are checked first."""
+    """The reader's parts up to this chapter that pass; those edited since their check are checked
+    first."""
     passing = []
-    for name in chapters_to(last):
-        for part in book.written(name):
-            if start.is_untouched(name, part):
-                continue
-            if progress.passes(name, part) or judge.judge(name, part).word == "passes":
-                passing.append((name, part))
-            else:
-                print(f"learn: {name[:2]} {part} does not pass its checks, so ours is used", file=sys.stderr)
+    for pair in pairs_to(last):
+        if not book.begun(*pair) or start.is_untouched(*pair):
+            continue
+        if progress.passes(*pair) or judge.judge(*pair).word == "passes":
+            passing.append(pair)
+        else:
+            print(f"learn: {pair[0][:2]} {pair[1]} does not pass its checks, so ours is used",
+                  file=sys.stderr)
     if not passing:
-        book.die(f"no part of yours up to chapter {last[:2]} passes its checks yet. ./learn list shows them")
+        book.die(f"no part of yours up to chapter {last[:2]} passes its checks yet. ./learn list "
+                 "shows them")
     return passing
+
+
+def pairs_to(last):
+    """All parts up to this chapter."""
+    return [(name, part) for name in book.chapters() if name <= last
+            for part in book.parts_to_write(name)]
 
 
 def whose(last, pairs):
     """Which parts of the ladder up to this chapter are the reader's, and which are ours."""
-    rest = [(name, part) for name in chapters_to(last) for part in book.parts_to_write(name) if (name, part) not in pairs]
-    return f"Yours: {told(pairs)}. Ours: {told(rest) or 'no part that the ladder has'}."
-
-
-def chapters_to(last):
-    return book.chapters()[:book.chapters().index(last) + 1]
+    rest = told([pair for pair in pairs_to(last) if pair not in pairs])
+    return f"Yours: {told(pairs)}. Ours: {rest or 'no part that the ladder has'}."
 
 
 def told(pairs):
-    chapters = list(dict.fromkeys(name for name, _ in pairs))
-    return "; ".join(f"{c[:2]} {', '.join(part for name, part in pairs if name == c)}" for c in chapters)
+    chapters = dict.fromkeys(name for name, _ in pairs)
+    return "; ".join(f"{c[:2]} {', '.join(part for name, part in pairs if name == c)}"
+                     for c in chapters)
 
 
 def build(pairs, *programs) -> None:
@@ -54,7 +59,8 @@ def build(pairs, *programs) -> None:
         book.die(str(error))
     for text in texts:
         if progress.of(text.chapter, text.part).get("digest") != text.digest:
-            book.die(f"{text.chapter[:2]} {text.part} was saved again after its check. Run this once more")
+            book.die(f"{text.chapter[:2]} {text.part} was saved again after its check. Run this "
+                     "once more")
     with written.built(texts, *programs, listed=listed(pairs)) as made:
         if not made.good:
             book.die("the programs with your parts do not build")

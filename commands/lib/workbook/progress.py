@@ -1,6 +1,5 @@
 """What the reader has done so far: work/progress.json. It is written as a whole or not at all."""
 import contextlib
-import datetime
 import fcntl
 import functools
 import json
@@ -13,35 +12,25 @@ FILE = book.WORK / "progress.json"
 
 
 def read():
-    """What is known of each part, "NN_name/PART" -> facts. A file that is something else is told and counts as empty."""
+    """What is known of each part, "NN_name/PART" -> facts. A file that is something else is told
+    and counts as empty."""
     try:
         everything = json.loads(FILE.read_text())
+        if all(isinstance(known, dict) for known in everything.values()):
+            return everything
     except FileNotFoundError:
         return {}
     except OSError as error:
         tell_once(f"can't be read ({error.strerror}), so nothing counts as done")
         return {}
-    except (ValueError, RecursionError):
-        everything = None
-    if not isinstance(everything, dict) or not all(map(_is_sound, everything.values())):
-        kept = FILE.with_suffix(".damaged")
-        with contextlib.suppress(OSError):
-            os.replace(FILE, kept)
-        tell_once(f"is not as ./learn writes it. It is now {book.shown(kept)}, and nothing counts as done: ./learn check finds it out again")
-        return {}
-    return everything
-
-
-def _is_sound(known) -> bool:
-    """Whether these are facts as check, hint, start and example note them of a part."""
-    def numbers(values):
-        return all(type(one) is int for one in values)
-    if not isinstance(known, dict):
-        return False
-    counts, hints = [known.get(name, [0, 0]) for name in ("checks", "examples")], [known.get(name, {}) for name in ("hints", "later")]
-    return (all(isinstance(pair, list) and len(pair) == 2 and numbers(pair) for pair in counts)
-            and all(isinstance(one, dict) and numbers(one.values()) for one in hints)
-            and all(isinstance(known.get(name) or "", str) for name in ("digest", "next", "failed", "begun", "when")))
+    except (ValueError, AttributeError, RecursionError):
+        pass
+    kept = FILE.with_suffix(".damaged")
+    with contextlib.suppress(OSError):
+        os.replace(FILE, kept)
+    tell_once(f"is not as ./learn writes it. It is now {book.shown(kept)}, and nothing counts as "
+              "done: ./learn check finds it out again")
+    return {}
 
 
 @functools.cache
@@ -54,28 +43,18 @@ def of(chapter: str, part: str):
 
 
 def note(chapter: str, part: str, **what) -> None:
-    """Adds to what is known of a part. A folder that can't be written costs the progress, not the check."""
+    """Adds to what is known of a part. A folder that can't be written costs the progress, not the
+    check."""
     try:
         book.WORK.mkdir(parents=True, exist_ok=True)
-        with _alone():
-            everything = read()
-            everything.setdefault(f"{chapter}/{part}", {}).update(what, when=now())
-            fresh = FILE.with_suffix(".fresh")
+        with open(book.WORK / ".lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            everything, fresh = read(), FILE.with_suffix(".fresh")
+            everything.setdefault(f"{chapter}/{part}", {}).update(what)
             fresh.write_text(json.dumps(everything, indent=1, sort_keys=True) + "\n")
             os.replace(fresh, FILE)
     except OSError as error:
         tell_once(f"can't be written ({error.strerror}), so results and hints are not counted")
-
-
-@contextlib.contextmanager
-def _alone():
-    with open(book.WORK / ".lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def now():
-    return datetime.datetime.now().strftime("%Y-%m-%d %H:%M")
 
 
 def is_as_checked(chapter: str, part: str) -> bool:

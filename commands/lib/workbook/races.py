@@ -1,7 +1,9 @@
-"""Races between the threads of a part whose checks pass: two threads use the same number at the same time, and one writes it.
+"""Races between the threads of a part whose checks pass: two threads use the same number at the
+same time, and one writes it.
 
-ThreadSanitizer watches what the compiler made of the reader's file, while the same checks run on plain threads
-(tests/support/watched_threads.cpp). A part that starts no thread and keeps nothing between calls has no races.
+ThreadSanitizer watches what the compiler made of the reader's file, while the same checks run on
+plain threads (tests/support/watched_threads.cpp). A part that starts no thread and keeps nothing
+between calls has no races.
 """
 import dataclasses
 import os
@@ -32,79 +34,69 @@ class Told:
     unwatched: str = ""  # why it could not be looked for
 
 
-def keep_whether_possible(text, build) -> None:
-    """Notes beside the copy of a text whether what the compiler made of it could have races."""
-    if build.good:
-        _kept(text).write_text(f"{text.digest} {possible(build.program)}")
-
-
-def may_be_in(text):
-    """What was noted. Kernels are judged on the stand-in, and not watched."""
-    return not book.is_kernel(text.chapter, text.part) and _kept(text).read_text() != f"{text.digest} False"
-
-
-def _kept(text):
-    return book.BUILD / "mine" / text.chapter / f"{text.part}.threads"
-
-
 def possible(object_file) -> bool:
     """Whether an object file starts threads, or keeps what may change between calls."""
-    return any(re.search(STARTS_THREAD, name) if kind == "U" else kind in "bBdD" and re.search(KEPT, name)
+    return any(re.search(STARTS_THREAD, name) if kind == "U" else
+               kind in "bBdD" and re.search(KEPT, name)
                for kind, name in missing_functions.named(object_file))
 
 
 def look(text):
     """Runs the checks on the part once more, watched. Their verdict is known: only races count."""
-    target = f"mine_{text.chapter}_{text.part}_races"
     if not can_be_watched():
         return Told(unwatched="this compiler can't watch threads")
-    with written.built([text], target) as build:
+    with written.built([text], f"mine_{text.chapter}_{text.part}_races") as build:
         if not build.good:
             return Told(unwatched="the part does not build for it")
-        lacking = unknown_to_stand_in(build.program)
-        return Told(unwatched=f"it uses {lacking} of OpenMP, which can't be watched") if lacking else _run(build.program)
+        # What starts threads or shares work by OpenMP's own library, and not by the stand-in.
+        lacking = [name.partition("@")[0] for kind, name in missing_functions.named(build.program)
+                   if kind == "U" and name.startswith("GOMP_")]
+        if lacking:
+            return Told(unwatched=f"it uses {lacking[0]} of OpenMP, which can't be watched")
+        return _run(build.program)
 
 
 def can_be_watched():
     return any("/watched_threads.dir/" in output for output in cmake_commands.commands())
 
 
-def unknown_to_stand_in(program):
-    """What the program takes of OpenMP's own library that starts threads or shares work, or ""."""
-    names = [name.partition("@")[0] for kind, name in missing_functions.named(program) if kind == "U"]
-    return next((name for name in names if name.startswith("GOMP_")), "")
-
-
 def _run(program):
     with tempfile.TemporaryDirectory(prefix="t2t-races-") as folder:
-        room = pathlib.Path(folder, "room")
+        room, record = pathlib.Path(folder, "room"), pathlib.Path(folder, "record")
         room.mkdir()
-        record = pathlib.Path(folder, "record")
         options = f"log_path={folder}/races exitcode=0 halt_on_error=1 report_signal_unsafe=0"
-        # ThreadSanitizer wants its addresses where it expects them: without chance, and without a limit on them.
-        words = [*_not_scattered(), program, "--reporters=xml", f"--out={record}", "--no-colors", "--test-suite-exclude=slow"]
-        ended = running.run(words, os.environ | {"TSAN_OPTIONS": options, "OPENBLAS_NUM_THREADS": "1"}, room, record, times=6, limited=False)
-        told = "".join(f.read_text(errors="replace") for f in sorted(pathlib.Path(folder).glob("races.*")))
-        race = next(filter(None, map(_read, told.split("WARNING: ThreadSanitizer: ")[1:])), ())
-        if not race and "FATAL: ThreadSanitizer" in told + ended.printed:
-            return Told(unwatched="this system does not let ThreadSanitizer run")
-        return Told(race, ended.stopped if not race else "")
+        environment = os.environ | {"TSAN_OPTIONS": options, "OPENBLAS_NUM_THREADS": "1"}
+        # ThreadSanitizer wants its addresses where it expects them: without chance, and without a
+        # limit on them.
+        words = [*_not_scattered(), program, "--reporters=xml", f"--out={record}", "--no-colors",
+                 "--test-suite-exclude=slow"]
+        ended = running.run(words, environment, room, record, times=6, limited=False)
+        told = "".join(file.read_text(errors="replace")
+                       for file in sorted(pathlib.Path(folder).glob("races.*")))
+    reports = map(_read, told.split("WARNING: ThreadSanitizer: ")[1:])
+    if race := next(filter(None, reports), ()):
+        return Told(race)
+    if "FATAL: ThreadSanitizer" in told + ended.printed:
+        return Told(unwatched="this system does not let ThreadSanitizer run")
+    return Told(unwatched=ended.stopped)
 
 
 def _not_scattered():
     words = ["setarch", "-R"]
     try:
-        return words if subprocess.run([*words, "true"], capture_output=True).returncode == 0 else []
+        works = subprocess.run([*words, "true"], capture_output=True).returncode == 0
     except OSError:
-        return []
+        works = False
+    return words if works else []
 
 
 def _read(report):
     """The two accesses of a report, if one is in the reader's file."""
     if not report.startswith("data race"):
         return ()
-    stacks = re.findall(r"^  (Previous )?(?:atomic )?([Ww]rite|[Rr]ead) of size.*\n((?:    #.*\n)+)", report, re.M)
-    both = tuple(_access(kind, frames) for _, kind, frames in stacks[:2])
+    stacks = re.findall(r"^  (?:Previous )?(?:atomic )?([Ww]rite|[Rr]ead) of size.*\n"
+                        r"((?:    #.*\n)+)", report, re.M)
+    both = tuple(_access(kind, frames) for kind, frames in stacks[:2])
     return both if len(both) == 2 and any(one.file for one in both) else ()
 
 

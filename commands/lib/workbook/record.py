@@ -1,5 +1,5 @@
-"""Runs every wrong version of a chapter and records which checks it fails, and which checks call each of the chapter's
-parts: ./learn test NN --record."""
+"""Runs every wrong version of a chapter and records which checks it fails, and which checks call
+each of the chapter's parts: ./learn test NN --record."""
 import concurrent.futures
 import os
 
@@ -12,16 +12,18 @@ def main(*chapters) -> None:
 
 
 def _record(chapter: str) -> None:
-    patches = wrong.patches(chapter)
-    fails = {}
+    patches, fails = wrong.patches(chapter), {}
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for i, (name, found) in enumerate(pool.map(lambda one: (one[0], fails_of(chapter, *one[:2])), patches), 1):
-            fails[name] = found
+        found = pool.map(lambda one: fails_of(chapter, *one[:2]), patches)
+        for i, ((name, _, _), one) in enumerate(zip(patches, found), 1):
+            fails[name] = one
             book.at_work(f"{chapter}: {i}/{len(patches)} {name}")
     sites = sorted({site for one in fails.values() for site in one})
     number = {site: str(i) for i, site in enumerate(sites)}
-    recorded = {name: {number[site]: numbers for site, numbers in one.items()} for name, one in fails.items()}
-    keys.renew(chapter, {"recorded": keys.of_checks(chapter), "checks": sites, "mistakes": recorded})
+    recorded = {name: {number[site]: numbers for site, numbers in one.items()}
+                for name, one in fails.items()}
+    keys.renew(chapter, {"recorded": keys.of_checks(chapter), "checks": sites,
+                         "mistakes": recorded})
     if chapter in book.chapters():
         callers.renew(chapter)
     book.at_work("")
@@ -33,12 +35,15 @@ def fails_of(chapter: str, mistake: str, part: str):
     program = str(book.BUILD / wrong.program(chapter, mistake, part))
     environment = dict(os.environ, T2T_WRONG=mistake)
     result = checks.run(program, environment)
-    if not result.failures and result.ended:  # a check that the mistake ends may come before one that it fails: each alone
-        result = next((alone for name in sum(checks.names(program), []) if (alone := checks.alone(program, environment, name)).failures), result)
+    if not result.failures and result.ended:  # it may end before a check that it fails: each alone
+        each = (checks.only(program, environment, [name])
+                for name in sum(checks.names(program), []))
+        result = next((one for one in each if one.failures), result)
     if not result.failures:
         book.die(f"{chapter}: {mistake} fails no check; {result.ended or 'it ended well'}")
     fails = mistakes.fails_of(result.failures)
-    first = next((site for site in fails if expect_rejected.by_check(site.split(" | ")[0], mistake, program)), None)
+    first = next((site for site in fails if expect_rejected.by_check(
+        site.split(" | ")[0], mistake, program)), None)
     if first is None:
         book.die(f"{chapter}: no check rejects {mistake} alone")
-    return {first: fails[first], **{site: numbers for site, numbers in sorted(fails.items()) if site != first}}
+    return {first: fails[first], **dict(sorted(fails.items()))}

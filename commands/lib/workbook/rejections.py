@@ -1,9 +1,11 @@
-"""Which wrong versions ./learn test shows to be rejected: those whose key isn't current, and a few that are drawn. If our sources
-were edited, no key is current, and only those of the folders that are named are tried: without a folder, none.
+"""Which wrong versions ./learn test shows to be rejected: those whose key isn't current, and a few
+that are drawn. If our sources were edited, no key is current, and only those of the folders that
+are named are tried: without a folder, none.
 
-rejections.py targets [--all] FOLDER ...  prints what to build, which shows it
-rejections.py programs [--all] FOLDER ... prints the programs that make these mistakes
-rejections.py done [--all] FOLDER ...     once that is built: says how many, and with --all writes the keys
+rejections.py targets [--all] FOLDER ...   prints what to build, which shows it
+rejections.py programs [--all] FOLDER ...  prints the programs that make these mistakes
+rejections.py done [--all] FOLDER ...      once that is built: says how many, and with --all writes
+                                           the keys
 """
 import collections
 
@@ -16,10 +18,12 @@ def main(what, *words) -> None:
     folders = named or plan.folders()
     chosen = chosen_of(folders, every or (named and edited.files()), named)
     if what == "targets":
-        print("\n".join(f"{folder}_rejects_{name}" for folder, names in chosen.items() for name in names))
+        print("\n".join(f"{folder}_rejects_{name}"
+                        for folder, names in chosen.items() for name in names))
     elif what == "programs":
-        print("\n".join(sorted({wrong.program(folder, name, part) for folder, names in chosen.items()
-                                for name, part, _ in wrong.patches(folder) if name in names})))
+        print("\n".join(sorted({wrong.program(folder, name, part) for folder in chosen
+                                for name, part, _ in wrong.patches(folder)
+                                if name in chosen[folder]})))
     else:
         done(folders, chosen, every)
 
@@ -33,7 +37,8 @@ def chosen_of(folders, every, named):
     else:
         drawn = keys.drawn(folders, len(folders) if named else keys.DRAWN)
         chosen = {folder: {*keys.stale(folder), *drawn.get(folder, [])} for folder in folders}
-    return {folder: sorted(names - skipped(folder) if names else names) for folder, names in chosen.items()}
+    return {folder: sorted(names - skipped(folder) if names else names)
+            for folder, names in chosen.items()}
 
 
 def skipped(folder):
@@ -43,31 +48,34 @@ def skipped(folder):
 
 def done(folders, chosen, every) -> None:
     for folder in folders if every else []:
-        if not skipped(folder):  # all of them were shown to be rejected, whether or not sources are edited
+        if not skipped(folder):  # all were shown to be rejected, whether or not sources are edited
             keys.renew(folder, wrong.record(folder))
     tell(chosen)
-    if every and (old := recorded_with_others(folders)):
-        print("Their numbers were recorded with other checks, so ./learn check may not know them by these: "
-              f"./learn test {' '.join(old)} --record")
-
-
-def recorded_with_others(folders):
-    """The chapters whose checks have changed since their wrong versions were recorded."""
-    return [one[:2] for one in folders if one in book.chapters() and wrong.record(one)["recorded"] != keys.of_checks(one)]
+    old = [one[:2] for one in folders
+           if one in book.chapters() and wrong.record(one)["recorded"] != keys.of_checks(one)]
+    if every and old:
+        print("Their numbers were recorded with other checks, so ./learn check may not know them "
+              f"by these: ./learn test {' '.join(old)} --record")
 
 
 def tell(chosen):
-    of, now = sum(len(wrong.patches(folder)) for folder in chosen), sum(map(len, chosen.values()))
+    of = sum(len(wrong.patches(folder)) for folder in chosen)
+    now = sum(map(len, chosen.values()))
     if edited.files() and not now:
-        return book.say(f"None of the {of} wrong versions was tried, since they are made of our sources. " + edited.note() +
-                         " Or try those of a chapter: ./learn test NN")
-    left_out = collections.Counter(part for folder, names in chosen.items() if names for part in plan.of(folder).skipped.values())
-    for part, count in left_out.items():
-        book.say(f"{part} was changed, and {count} wrong version{'s' * (count > 1)} of it no longer fit: skipped")
-    elsewhere = collections.Counter(needed for folder, names in chosen.items() if names for needed in plan.of(folder).elsewhere.values())
-    for needed, count in elsewhere.items():
-        book.say(f"{count} wrong version{'s' * (count > 1)} of code for {needed} can't be made for this processor: skipped")
-    left_out += elsewhere
-    rest = of - now - sum(left_out.values())
+        return book.say(f"None of the {of} wrong versions was tried, since they are made of our "
+                        f"sources. {edited.note()} Or try those of a chapter: ./learn test NN")
+    plans = [plan.of(folder) for folder, names in chosen.items() if names]
+    left_out = 0
+    for whats, says in (
+            ([part for one in plans for part in one.skipped.values()],
+             "{what} was changed, and {count} wrong version{s} of it no longer fit: skipped"),
+            ([needed for one in plans for needed in one.elsewhere.values()],
+             "{count} wrong version{s} of code for {what} can't be made for this processor: "
+             "skipped")):
+        left_out += len(whats)
+        for what, count in collections.Counter(whats).items():
+            book.say(says.format(what=what, count=count, s="s" * (count > 1)))
+    rest = of - now - left_out
     by_record = f" {rest} by their record, whose keys are current;" if rest else ""
-    print(f"{'All ' if not left_out else ''}{of - sum(left_out.values())} wrong versions are rejected:{by_record} {now} were tried now.")
+    print(f"{'All ' if not left_out else ''}{of - left_out} wrong versions are rejected:"
+          f"{by_record} {now} were tried now.")

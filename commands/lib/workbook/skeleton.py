@@ -1,4 +1,5 @@
-"""A part as ./learn start writes it: every function with what the header says of it, and without a body."""
+"""A part as ./learn start writes it: every function with what the header says of it, and without a
+body."""
 import functools
 import pathlib
 import re
@@ -12,8 +13,8 @@ Contracts = dict[str, list[tuple[list[str], str]]]  # name -> [(parameters, comm
 
 @functools.cache
 def contracts(header: str) -> Contracts:
-    """What the header says of each function: name -> [(its parameters, comment), ...], in the order of
-    the declarations. A comment is about all of those that follow each other."""
+    """What the header says of each function: name -> [(its parameters, comment), ...], in the order
+    of the declarations. A comment is about all of those that follow each other."""
     found: Contracts = {}
     _read(header, cpp.outermost(cpp.parsed(header)), "", found)
     return found
@@ -24,35 +25,42 @@ def _read(header: str, nodes: Iterable[Node], inside: str, found: Contracts) -> 
     for node in nodes:
         row = node.start_point.row
         above = cpp.comment_above(header, row) if node.type != "comment" else ""
-        if above or before is None or row > before.end_point.row + 1 or before.type == "access_specifier":
+        if (above or before is None or row > before.end_point.row + 1 or
+                before.type == "access_specifier"):
             comment = "\n".join(line for line in above.split("\n") if line.startswith("///"))
-        before = node
-        if node.type in ("struct_specifier", "class_specifier") and (body := node.child_by_field_name("body")):
-            _read(header, body.children[1:-1], f"{node.child_by_field_name('name').text.decode()}::", found)
+        before, body = node, node.child_by_field_name("body")
+        if node.type in ("struct_specifier", "class_specifier") and body:
+            name = node.child_by_field_name("name").text.decode()
+            _read(header, body.children[1:-1], f"{name}::", found)
         elif parameters := next(cpp.nodes(node, "parameter_list"), None):
-            name = cpp.declared_name(node.named_children[-1] if node.type == "template_declaration" else node)
-            found.setdefault(inside + name, []).append((_parameters(parameters), comment))
+            name = inside + cpp.declared_name(cpp.inside_template(node))
+            found.setdefault(name, []).append((_parameters(parameters), comment))
 
 
 def contract(header: str, function: Item) -> str:
-    """What the header says of a function: of several with its name, of the one that has the same parameters."""
+    """What the header says of a function: of several with its name, of the one that has the same
+    parameters."""
     some = contracts(header).get(function.name, [])
     own = _parameters(next(cpp.nodes(cpp.parsed(f"{function.signature};"), "parameter_list"), None))
-    return next((comment for parameters, comment in some if parameters == own), some[0][1] if some else "")
+    alike = [comment for parameters, comment in some if parameters == own]
+    return (alike or [comment for _, comment in some] or [""])[0]
 
 
 def _parameters(node: Node) -> list[str]:
     """The parameters of a function, without default values and blanks."""
     def text(one: Node) -> str:
         value = one.child_by_field_name("default_value")
-        words = [token.text.decode() for token in cpp.tokens(one) if not value or token.start_byte < value.start_byte]
+        words = [token.text.decode() for token in cpp.tokens(one)
+                 if not value or token.start_byte < value.start_byte]
         return "".join(words).removesuffix("=")
     return [text(one) for one in node.named_children if one.type != "comment"] if node else []
 
 
 def declarations(header: str) -> list[str]:
-    """The functions that a header declares, as they stand there, without those of classes and without contracts."""
-    return [header[one.begin:header.index("\n", one.end)] for one in cpp.items(header) if one.kind == "declared"]
+    """The functions that a header declares, as they stand there, without those of classes and
+    without contracts."""
+    return [header[one.begin:header.index("\n", one.end)] for one in cpp.items(header)
+            if one.kind == "declared"]
 
 
 def of(chapter: str, part: str) -> str:
@@ -61,8 +69,8 @@ def of(chapter: str, part: str) -> str:
 
 
 def made_of(name: str, text: str, header: pathlib.Path) -> str:
-    """The part with every body replaced by "not written yet". Constructors are plumbing: they are given, with the helpers that
-    they call."""
+    """The part with every body replaced by "not written yet". Constructors are plumbing: they are
+    given, with the helpers that they call."""
     declared = header.read_text()
     given = cpp.given(text)
     own, *rest = re.findall(r"^#include .*$", text, re.M)
@@ -79,17 +87,21 @@ def made_of(name: str, text: str, header: pathlib.Path) -> str:
             lines += [given[function.line], ""]
         elif not function.local:
             own = function.comment if function.comment.startswith("///") else ""
-            lines += [contract(declared, function) or own or f"// See {header.name}."]
-            seen[function.name] = seen.get(function.name, 0) + 1
-            of = f" ({seen[function.name]} of {names.count(function.name)})" if names.count(function.name) > 1 else ""
-            lines += [f"{function.signature} {{", f'  throw std::logic_error("not written yet: {function.name}{of}");', "}", ""]
+            name = which = function.name
+            seen[name] = seen.get(name, 0) + 1
+            if names.count(name) > 1:
+                which += f" ({seen[name]} of {names.count(name)})"
+            lines += [contract(declared, function) or own or f"// See {header.name}.",
+                      f"{function.signature} {{",
+                      f'  throw std::logic_error("not written yet: {which}");', "}", ""]
     return "\n".join([*lines, "}  // namespace t2t", ""])
 
 
 def _constants(text: str) -> list[str]:
     """The lines with which constants and other names of types are declared."""
-    some = (one for one in cpp.items(text) if one.kind in ("type", "value") and "\n" not in text[one.begin:one.end])
-    return [text.split("\n")[one.line - 1] for one in some if re.match(r"(static )?constexpr |using ", one.signature)]
+    return [text.split("\n")[one.line - 1] for one in cpp.items(text)
+            if one.kind in ("type", "value") and "\n" not in text[one.begin:one.end] and
+            re.match(r"(static )?constexpr |using ", one.signature)]
 
 
 def _uses(texts: Iterable[str], line: str) -> bool:

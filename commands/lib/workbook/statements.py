@@ -37,7 +37,8 @@ class Code:
         declared = _declared(root)
         self.given = {name: kind for name, kind, at in declared if at < self.offset}
         self.names = {name for name, *_ in declared}
-        self.units: list[tuple[int, int]] = []  # (first token, the one after) of each statement, head and bracket
+        # (first token, the one after) of each statement, head and bracket
+        self.units: list[tuple[int, int]] = []
         self._add_block(body)
 
     def text(self, i: int) -> str:
@@ -68,8 +69,8 @@ class Code:
         self._add(begin, node.end_byte)
 
     def _add(self, begin: int, end: int) -> None:
-        some = [i for at in range(begin, end) if (i := self._number.get(at - self.offset)) is not None]
-        if some:
+        places = range(begin - self.offset, end - self.offset)
+        if some := [self._number[at] for at in places if at in self._number]:
             self.units.append((some[0], some[-1] + 1))
 
 
@@ -81,11 +82,13 @@ def _below(root: Node) -> Iterator[Node]:
 
 
 def _inner_statements(node: Node) -> Iterator[Node]:
-    """The blocks in a statement, those of lambdas too, and what stands behind a head without brackets."""
+    """The blocks in a statement, those of lambdas too, and what stands behind a head without
+    brackets."""
     waiting = node.children[::-1]
     while waiting:
         one = waiting.pop()
-        if one.type == "compound_statement" or one.type.endswith("statement") and _is_behind_a_head(one):
+        if (one.type == "compound_statement" or
+                one.type.endswith("statement") and _is_behind_a_head(one)):
             yield one
         else:
             waiting += reversed(one.children)
@@ -111,7 +114,8 @@ def _declared(root: Node) -> list[tuple[str, str, int]]:
         kind = _kind(node.child_by_field_name("type"))
         for declarator in map(cpp.innermost, node.children_by_field_name("declarator")):
             is_some = declarator.type == "structured_binding_declarator"
-            found += [(one.text.decode(), kind, one.start_byte) for one in (declarator.named_children if is_some else [declarator])
+            found += [(one.text.decode(), kind, one.start_byte)
+                      for one in (declarator.named_children if is_some else [declarator])
                       if one.type == "identifier"]
     return found
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Wrong versions of a part that are compiled together.
 
-Most patches change nothing but bodies of functions. From such patches of one part a single source is made, in which a
-function with mistakes begins with the question which of them this run is to make (tests/support/wrong_version.hpp).
+Most patches change nothing but bodies of functions. From such patches of one part a single source
+is made, in which a function with mistakes begins with the question which of them this run is to
+make (tests/support/wrong_version.hpp).
 
     switches.py        fails if a patch does not fit the source that it is for
 """
@@ -23,10 +24,6 @@ class Split:
     functions: list[cpp.Item]
 
     @property
-    def bodies(self) -> list[str]:
-        return [function.body for function in self.functions]
-
-    @property
     def between(self) -> list[str]:
         ends = [0, *(function.end for function in self.functions)]
         braces = [*(function.brace for function in self.functions), len(self.text)]
@@ -34,17 +31,21 @@ class Split:
 
     def heads(self) -> list[str]:
         """What stands between the bodies, without comments and line ends."""
-        return [" ".join(_without_comments(text).split()) for text in self.between]
+        bare = (re.sub(r'("(?:\\.|[^"\\\n])*")|//[^\n]*', lambda m: m.group(1) or "", text)
+                for text in self.between)
+        return [" ".join(text.split()) for text in bare]
 
 
 def split(text: str) -> Split:
-    return Split(cpp.plain(text), [one for one in cpp.items(text) if one.kind in ("function", "lambda")])
+    functions = [one for one in cpp.items(text) if one.kind in ("function", "lambda")]
+    return Split(cpp.plain(text), functions)
 
 
 def cut(text: str) -> Split:
-    """The same, where a body may ask or note something. Functions that the compiler runs can't, so a
-    constant function of the file becomes one that isn't."""
-    return split(re.sub(r"^( *)static constexpr auto (\w+ = \[)", r"\1static const auto \2", text, flags=re.M))
+    """The same, where a body may ask or note something. Functions that the compiler runs can't, so
+    a constant function of the file becomes one that isn't."""
+    pattern = r"^( *)static constexpr auto (\w+ = \[)"
+    return split(re.sub(pattern, r"\1static const auto \2", text, flags=re.M))
 
 
 def of_part(chapter: str, part: str) -> Split:
@@ -52,18 +53,13 @@ def of_part(chapter: str, part: str) -> Split:
     return cut(book.ours(chapter, part).read_text())
 
 
-def _without_comments(text: str) -> str:
-    return re.sub(r'("(?:\\.|[^"\\\n])*")|//[^\n]*', lambda m: m.group(1) or "", text)
-
-
-def changed(right: Split, wrong: Split) -> list[int] | None:
-    """The numbers of the functions whose bodies differ; None where more differs, or where the compiler may run one."""
+def changed(right: Split, wrong: Split) -> list[cpp.Item] | None:
+    """The functions whose bodies differ, as they are in the wrong source; None where more differs,
+    or where the compiler may run one."""
     if right.heads() != wrong.heads():
         return None
-    numbers = [i for i, (a, b) in enumerate(zip(right.bodies, wrong.bodies)) if a != b]
-    if any(right.functions[i].may_run_in_compiler for i in numbers):
-        return None
-    return numbers
+    found = [b for a, b in zip(right.functions, wrong.functions) if a.body != b.body]
+    return None if any(one.may_run_in_compiler for one in found) else found
 
 
 def file_of(patch: pathlib.Path) -> str:
@@ -72,8 +68,8 @@ def file_of(patch: pathlib.Path) -> str:
 
 
 def part_of(patch: pathlib.Path) -> str:
-    """The source that is compiled with the mistake: the one that the patch changes; or, if that is a header of kernels, the kernel
-    beside it that a line of the patch names: "In NAME.cu.\""""
+    """The source that is compiled with the mistake: the one that the patch changes; or, if that is
+    a header of kernels, the kernel beside it that a line of the patch names: "In NAME.cu.\""""
     file = pathlib.Path(file_of(patch))
     inside = re.search(r"^In (\S+\.cu)\.$", patch.read_text(), re.M)
     return str(file.parent / inside.group(1) if inside else file)
@@ -84,10 +80,11 @@ class DoesNotFit(Exception):
 
 
 def patched(part: str, patch: pathlib.Path) -> str:
-    """A part with the mistake of a patch. A header that has the mistake stands in the place of its #include."""
+    """A part with the mistake of a patch. A header that has the mistake stands in the place of its
+    #include."""
     file = file_of(patch)
-    made = subprocess.run(["patch", "--quiet", "--fuzz=0", "--output=-", "--reject-file=/dev/null", file, str(patch)],
-                          cwd=ROOT, capture_output=True, text=True)
+    command = ["patch", "--quiet", "--fuzz=0", "--output=-", "--reject-file=/dev/null"]
+    made = subprocess.run([*command, file, str(patch)], cwd=ROOT, capture_output=True, text=True)
     if made.returncode != 0:
         raise DoesNotFit(f"{patch.relative_to(ROOT)} does not fit {file}")
     if file == part:
@@ -106,30 +103,29 @@ def is_alone(part: str, text: str) -> bool:
 def together(part: str, texts: dict[pathlib.Path, str]) -> str:
     """One source for several wrong versions: texts are {patch: the patched source}."""
     right = split((ROOT / part).read_text())
-    return switched(right, wrong_bodies(right, texts))
-
-
-def wrong_bodies(right: Split, texts: dict[pathlib.Path, str]) -> list[tuple[int, str, str]]:
-    """[(number of the function, name of the mistake, its body), ...]"""
-    found = []
+    wrong = []
     for patch, text in texts.items():
-        wrong = split(text)
-        found += [(i, patch.stem, wrong.bodies[i]) for i in changed(right, wrong) or []]
-    return found
+        bodies = split(text).functions
+        wrong += [(bodies.index(one), patch.stem, one.body)
+                  for one in changed(right, split(text)) or []]
+    return switched(right, wrong)
 
 
 def switched(right: Split, wrong: list[tuple[int, str, str]]) -> str:
-    """A source in which each function with wrong bodies asks which of them it is to take. A compiler's errors are in
-    the file "wrong NAME"."""
-    bodies: list[list[str]] = [[] for _ in right.bodies]
+    """A source in which each function with wrong bodies, [(its number, name, body), ...], asks
+    which of them it is to take. A compiler's errors are in the file "wrong NAME"."""
+    bodies: list[list[str]] = [[] for _ in right.functions]
     for i, name, body in wrong:
-        bodies[i].append(f'if (t2t::wrong_version == t2t::mistake("{name}"))\n#line 1 "wrong {name}"\n{body} else ')
+        bodies[i].append(f'if (t2t::wrong_version == t2t::mistake("{name}"))\n'
+                         f'#line 1 "wrong {name}"\n{body} else ')
     text = '#include "support/wrong_version.hpp"\n'
     for between, mistakes, function in zip(right.between, bodies, right.functions):
         body = function.body
         if mistakes and function.kind == "lambda":  # a lambda's type is that of its first return
             mistakes.insert(0, f"if (t2t::wrong_version == 0) {body} else ")
-        text += between + ("{ " + "".join(mistakes) + '\n#line 1 "right"\n' + body + " }" if mistakes else body)
+        if mistakes:
+            body = "{ " + "".join(mistakes) + '\n#line 1 "right"\n' + body + " }"
+        text += between + body
     return text + right.between[-1]
 
 

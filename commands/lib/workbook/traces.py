@@ -1,10 +1,11 @@
-"""Traces of texts through the model of chapter 10: made with the reader's parts or with ours, and compared."""
+"""Traces of texts through the model of chapter 10: made with the reader's parts or with ours, and
+compared."""
+import array
 import dataclasses
 import math
 import os
 import pathlib
 import re
-import struct
 import subprocess
 import time
 
@@ -35,7 +36,8 @@ class Traces:
         """How it ended, if not well."""
         said = re.sub(r"[^ -~]", "?", " ".join(self.end.printed.splitlines()[-2:]))[-300:]
         if self.end.stopped or self.end.code < 0:
-            return (self.end.stopped or running.how_it_ended(self.end.code)) + (f": {said}" if said else "")
+            why = self.end.stopped or running.how_it_ended(self.end.code)
+            return why + (f": {said}" if said else "")
         return f"ended with the error: {said}" if self.end.code else ""
 
     def calls(self, text):
@@ -52,14 +54,16 @@ def first_token(call):
     return int(call.name.removeprefix("at_"))
 
 
-def make(program, texts, folder, ours=None, wrong=None):
-    """Runs the program. With the reader's parts it may compute twenty times as long as with ours."""
+def make(program, texts, folder, ours=None, wrong=""):
+    """Runs the program. With the reader's parts it may compute twenty times as long as with
+    ours."""
     room = folder / "room"
     room.mkdir(parents=True)
     words = [word for text in texts for word in (text.folder, str(text.steps), text.words)]
     times = max(1, math.ceil(20 * ours.seconds / (4 * running.WHOLE_SECONDS))) if ours else 6
-    command, began = [program, pathlib.Path(os.environ["T2T_WEIGHTS"]).resolve(), *words], time.monotonic()
-    end = running.run(command, os.environ | {"T2T_WRONG": wrong or ""}, room, room / "told", times)
+    command = [program, pathlib.Path(os.environ["T2T_WEIGHTS"]).resolve(), *words]
+    began = time.monotonic()
+    end = running.run(command, os.environ | {"T2T_WRONG": wrong}, room, room / "told", times)
     return Traces(room, end, time.monotonic() - began)
 
 
@@ -84,14 +88,12 @@ class Parting:
 
 def parting(texts, ours, theirs):
     """The first place in the order of texts, or None."""
-    return next(filter(None, _in_order(texts, ours, theirs)), None)
-
-
-def _in_order(texts, ours, theirs):
     for text in texts:
-        yield _in_tokens(text, ours, theirs)
+        if found := _in_tokens(text, ours, theirs):
+            return found
         for call in ours.calls(text):
-            yield _in_call(text, call, theirs)
+            if found := _in_call(text, call, theirs):
+                return found
 
 
 def _in_tokens(text, ours, theirs):
@@ -100,52 +102,66 @@ def _in_tokens(text, ours, theirs):
         return None
     if not got:
         return _not_reached(text, 0, "tokens", theirs)
-    t = next((i for i, (a, b) in enumerate(zip(want, got)) if a != b), min(len(want), len(got)))
-    here = f"Token {t} is {got[t]!r}, want {want[t]!r}. " if t < min(len(want), len(got)) else ""
-    return Parting(text, 0, "tokens", min(t, len(want) - 1), f"{here}There are {len(got)} tokens, want {len(want)}.")
+    short = min(len(want), len(got))
+    t = next((i for i in range(short) if want[i] != got[i]), short)
+    here = f"Token {t} is {got[t]!r}, want {want[t]!r}. " if t < short else ""
+    return Parting(text, 0, "tokens", min(t, len(want) - 1),
+                   f"{here}There are {len(got)} tokens, want {len(want)}.")
+
+
+def names_in(call):
+    """The operations of which a folder has results, in the order of computation."""
+    return sorted((file.stem for file in call.glob("*.npy")), key=operations.place_of)
 
 
 def _in_call(text, call, theirs):
     """The first operation that differs, or else the first that theirs did not come to."""
-    other = theirs.room / text.folder / call.name
-    names = sorted((file.stem for file in call.glob("*.npy")), key=operations.place_of)
+    other, names = theirs.room / text.folder / call.name, names_in(call)
     missing = [name for name in names if not (other / f"{name}.npy").is_file()]
     found = in_folders(text, call, other) if len(missing) < len(names) else None
-    return found or (_not_reached(text, first_token(call), missing[0], theirs) if missing else None)
+    if not found and missing:
+        found = _not_reached(text, first_token(call), missing[0], theirs)
+    return found
 
 
 def _not_reached(text, at, name, theirs):
-    return Parting(text, at, name, at, f"Yours did not come so far: it {theirs.ended or 'ended without it'}.", ended=True)
+    return Parting(text, at, name, at, ended=True, says="Yours did not come so far: it "
+                   f"{theirs.ended or 'ended without it'}.")
 
 
 def in_folders(text, want, got):
     """Where chapter 10's --compare finds that two folders part first."""
-    run = subprocess.run([book.BUILD / COMPARE, "--compare", want, got], capture_output=True, text=True, errors="replace")
+    run = subprocess.run([book.BUILD / COMPARE, "--compare", want, got], capture_output=True,
+                         text=True, errors="replace")
     told = " ".join(run.stdout.split())
     if "common parts agree" in told:
         return None
     found = re.search(r"first differ at (\S+): (.*)\. Usual causes: (.*)\.$", told)
     if not found:
-        book.die(run.stderr.strip().removeprefix(f"{COMPARE}: ") or f"the traces in {got} can't be compared")
+        book.die(run.stderr.strip().removeprefix(f"{COMPARE}: ") or
+                 f"the traces in {got} can't be compared")
     name, says, causes = found.groups()
-    numbers = re.match(r"for token (\d+) by (\S+) of its length, and most in channel (\d+), which has (\S+) in one and (\S+) in the other$", says)
     at = first_token(want)
+    numbers = re.match(r"for token (\d+) by (\S+) of its length, and most in channel (\d+), which "
+                       r"has (\S+) in one and (\S+) in the other$", says)
     if not numbers:
         return Parting(text, at, name, at, f"The {says}: ours is the first.", causes)
     row, distance, channel, ours, theirs = numbers.groups()
-    token = at + int(row) if name not in ("final_norm", "logits") else at + _rows(want / "embedding.npy") - 1
-    return Parting(text, at, name, token, f"It differs by {distance} of the token's length, most in channel {channel}: "
-                                          f"got {theirs}, want {ours}.", causes)
+    if name in ("final_norm", "logits"):
+        row = _numbers_and_rows(want / "embedding.npy")[1] - 1
+    return Parting(text, at, name, at + int(row), f"It differs by {distance} of the token's "
+                   f"length, most in channel {channel}: got {theirs}, want {ours}.", causes)
 
 
 def picture(want, got, parting):
-    """Lines of a map for the token at which they part: . is agreement, x difference, X the first. Operations go down, layers
-    across; what a trace lacks is blank."""
+    """Lines of a map for the token at which they part: . is agreement, x difference, X the first.
+    Operations go down, layers across; what a trace lacks is blank."""
     marks = dict.fromkeys(operations.ORDER, "")
-    for name in sorted((file.stem for file in want.glob("*.npy")), key=operations.place_of):
+    for name in names_in(want):
         mark = _mark(want / f"{name}.npy", got / f"{name}.npy", parting.token - parting.at)
         marks[operations.split(name)[1]] += "X" if name == parting.name else mark
-    return [f"{operation:<22} {of_layers[:book.width() - 26]}" for operation, of_layers in marks.items() if of_layers]
+    return [f"{operation:<22} {of_layers[:book.width() - 26]}"
+            for operation, of_layers in marks.items() if of_layers]
 
 
 def _mark(want, got, t):
@@ -154,30 +170,26 @@ def _mark(want, got, t):
     try:
         ours, theirs = _row(want, t), _row(got, t)
         return "." if math.dist(ours, theirs) <= TOLERANCE * math.hypot(*ours) else "x"
-    except (ArithmeticError, AttributeError, ValueError, struct.error):
+    except (ArithmeticError, AttributeError, ValueError):
         return "x"  # other sizes, or not as NumPy writes it
 
 
 def numbers_of(file):
     """The numbers of an .npy file, one after the other."""
     content = file.read_bytes()
-    begin = _begin(content)
-    kind = "i" if b"'<i4'" in content[:begin] else "f"
-    return list(struct.unpack(f"<{(len(content) - begin) // 4}{kind}", content[begin:]))
+    begin = 10 + int.from_bytes(content[8:10], "little")
+    return array.array("i" if b"'<i4'" in content[:begin] else "f", content[begin:])
 
 
-def _begin(content):
-    return 10 + int.from_bytes(content[8:10], "little")
+def _numbers_and_rows(file):
+    """The numbers of an .npy file, and how many rows they have."""
+    with file.open("rb") as content:
+        shape = re.search(rb"'<f4'.*'shape': \((\d+),", content.read(1024), re.S)
+    return numbers_of(file), int(shape.group(1))
 
 
 def _row(file, t):
     """A row of an .npy file; of one that has fewer, the last."""
-    content, rows = file.read_bytes(), _rows(file)
-    begin = _begin(content)
-    width = (len(content) - begin) // 4 // rows
-    return struct.unpack_from(f"<{width}f", content, begin + 4 * width * min(t, rows - 1))
-
-
-def _rows(file):
-    with file.open("rb") as content:
-        return int(re.search(rb"'<f4'.*'shape': \((\d+),", content.read(1024), re.S).group(1))
+    numbers, rows = _numbers_and_rows(file)
+    width, t = len(numbers) // rows, min(t, rows - 1)
+    return numbers[t * width:(t + 1) * width]

@@ -10,7 +10,8 @@ def main(*words) -> None:
     parser = argparse.ArgumentParser(prog="./learn watch")
     parser.add_argument("what", nargs="*", metavar="NN [part ...]")
     pairs = check.parts(parser.parse_args(words).what)
-    print(f"Watching {', '.join(book.shown(book.theirs(*pair)) for pair in pairs)}. Ctrl-C ends it.")
+    names = ", ".join(book.shown(book.theirs(*pair)) for pair in pairs)
+    print(f"Watching {names}. Ctrl-C ends it.")
     seen: dict = {}
     try:
         while True:
@@ -24,11 +25,10 @@ def is_saved(pair, seen) -> bool:
     """Whether the part was saved since it was last seen."""
     try:
         now = book.theirs(*pair).stat()
-        saved = now.st_mtime_ns, now.st_size, now.st_ino
     except OSError:
         return False  # an editor may be just replacing it
-    before, seen[pair] = seen.get(pair), saved
-    return before != saved
+    before, seen[pair] = seen.get(pair), (now.st_mtime_ns, now.st_size, now.st_ino)
+    return before != seen[pair]
 
 
 def tell(pairs) -> None:

@@ -1,4 +1,5 @@
-"""The reader's parts as texts: read once, and built from what was read, so that a verdict is about these bytes.
+"""The reader's parts as texts: read once, and built from what was read, so that a verdict is about
+these bytes.
 
 commands/lib/written.sh tells why they are not built where they lie.
 """
@@ -22,6 +23,7 @@ class Text:
     chapter: str
     part: str
     files: dict  # the name in work/ -> its bytes; the part's own file is the first
+    may_race: bool = False  # whether what the compiler made of it could have races between threads
 
     @functools.cached_property
     def digest(self):
@@ -35,7 +37,8 @@ class Text:
     @property
     def own(self):
         """The part's own file, as text, with plain ends of lines."""
-        return next(iter(self.files.values())).decode(errors="replace").removeprefix("\ufeff").replace("\r\n", "\n")
+        text = next(iter(self.files.values())).decode(errors="replace")
+        return text.removeprefix("\ufeff").replace("\r\n", "\n")
 
 
 class Unreadable(Exception):
@@ -45,20 +48,23 @@ class Unreadable(Exception):
 def _bytes_of(name):
     """What a file in work/ holds, if it is the text of a part."""
     path = book.WORK / name
+    shown = book.shown(path)
     try:
-        kind = ("a link to a file that is not there" if not path.exists() else "a folder" if path.is_dir() else
-                "" if path.is_file() else "a pipe or a device")
-        if kind:
-            raise Unreadable(f"{book.shown(path)} is {kind}, and a part is a file. Move it away, and begin again.")
-        if path.stat().st_size > LARGEST:
-            raise Unreadable(f"{book.shown(path)} has {path.stat().st_size:,} bytes; a part may have up to {LARGEST:,}.")
+        if not path.is_file():
+            kind = ("a link to a file that is not there" if not path.exists() else
+                    "a folder" if path.is_dir() else "a pipe or a device")
+            raise Unreadable(f"{shown} is {kind}, and a part is a file. Move it away, and begin "
+                             "again.")
+        if (size := path.stat().st_size) > LARGEST:
+            raise Unreadable(f"{shown} has {size:,} bytes; a part may have up to {LARGEST:,}.")
         text = path.read_bytes()
     except OSError as error:
-        raise Unreadable(f"{book.shown(path)} can't be read: {error.strerror}.") from error
+        raise Unreadable(f"{shown} can't be read: {error.strerror}.") from error
+    if text.startswith((b"\xff\xfe", b"\xfe\xff")) or text.count(b"\0") > len(text) // 3:
+        raise Unreadable(f"{shown} is in UTF-16, and the compiler wants UTF-8. Save it in that "
+                         "encoding.")
     if b"\0" in text:
-        wide = text.startswith((b"\xff\xfe", b"\xfe\xff")) or text.count(b"\0") > len(text) // 3
-        raise Unreadable(f"{book.shown(path)} is in UTF-16, and the compiler wants UTF-8. Save it in that encoding." if wide else
-                         f"{book.shown(path)} is not text: it holds bytes of value 0.")
+        raise Unreadable(f"{shown} is not text: it holds bytes of value 0.")
     return text
 
 
@@ -68,16 +74,21 @@ def read(chapter: str, part: str):
     while waiting:
         name = waiting.pop()
         files[name] = _bytes_of(name)
-        for included in re.findall(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', files[name].decode(errors="replace"), re.M):
-            if included.endswith((".cpp", ".cu")) and (book.ROOT / "chapters" / included).is_file():
-                raise Unreadable(f"{book.shown(book.WORK / name)} includes our chapters/{included}, so ours would be judged.")
+        text = files[name].decode(errors="replace")
+        for included in re.findall(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', text, re.M):
+            if (included.endswith((".cpp", ".cu")) and
+                    (book.ROOT / "chapters" / included).is_file()):
+                raise Unreadable(f"{book.shown(book.WORK / name)} includes our "
+                                 f"chapters/{included}, so ours would be judged.")
             beside = posixpath.normpath(posixpath.join(posixpath.dirname(name), included))
-            if not beside.startswith(("../", "/")) and beside not in files and (book.WORK / beside).is_file():
+            if (not beside.startswith(("../", "/")) and beside not in files and
+                    (book.WORK / beside).is_file()):
                 waiting.append(beside)
-    text = Text(chapter, part, files)
-    if not text.own.strip():
-        raise Unreadable(f"{book.shown(book.theirs(chapter, part))} is empty. Remove it, and begin again.")
-    return text
+    whole = Text(chapter, part, files)
+    if not whole.own.strip():
+        raise Unreadable(f"{book.shown(book.theirs(chapter, part))} is empty. Remove it, and begin "
+                         "again.")
+    return whole
 
 
 @dataclasses.dataclass
@@ -91,51 +102,53 @@ class Build:
 
 @contextlib.contextmanager
 def built(texts, *targets, listed=None):
-    """Builds the targets with these texts as the reader's parts. What is listed goes into the programs of --mine."""
+    """Builds the targets with these texts as the reader's parts. What is listed goes into the
+    programs of --mine."""
     folder = book.ROOT / "build"
     folder.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="mine-", dir=folder) as made:
-        made = pathlib.Path(made)
+    with tempfile.TemporaryDirectory(prefix="mine-", dir=folder) as room:
+        made = pathlib.Path(room)
         (made / "texts").mkdir()
-        for name, content in {name: content for text in texts for name, content in text.files.items()}.items():
+        for name, content in (one for text in texts for one in text.files.items()):
             copy = made / "texts" / name
             copy.parent.mkdir(parents=True, exist_ok=True)
-            copy.write_bytes(_named(book.WORK / name) + content.removeprefix(b"\xef\xbb\xbf"))
+            # The compiler names the reader's file and its lines, not the copy.
+            path = str(book.WORK / name).replace("\\", "\\\\").replace('"', '\\"')
+            copy.write_bytes(f'#line 1 "{path}"\n'.encode() + content.removeprefix(b"\xef\xbb\xbf"))
         if listed is not None:
             (made / "mine.json").write_text(listed)
-        good = book.bash('in_turn compile_written "$@"', made, *targets).returncode == 0
-        log, said = (f.read_text(errors="replace") if f.exists() else "" for f in (made / "log", made / "error"))
+        good = book.bash('in_turn compile_written "$@"', room, *targets) == 0
+        log, said = (f.read_text(errors="replace") if f.exists() else ""
+                     for f in (made / "log", made / "error"))
         yield Build(good, made / "program", log, said, "" if good else limit_in(log))
 
 
 def limit_in(log):
-    """What to say of a compiler that was stopped by the limits of commands/lib/written.sh, or ""."""
-    if re.search(r"CPU time limit exceeded", log):
-        return "The compiler was stopped, since it had computed for 60 seconds: something in the file makes it work without end, like a template."
-    if re.search(r"out of memory allocating|virtual memory exhausted|Cannot allocate memory|memory exhausted", log):
-        return "The compiler was stopped, since it wanted more than 4 GiB of memory: something in the file makes it work without end, like a template."
+    """What to say of a compiler that was stopped by the limits of commands/lib/written.sh, or
+    ""."""
+    for words, why in ((r"CPU time limit exceeded", "it had computed for 60 seconds"),
+                       (r"out of memory allocating|virtual memory exhausted|memory exhausted|"
+                        r"Cannot allocate memory", "it wanted more than 4 GiB of memory")):
+        if re.search(words, log):
+            return (f"The compiler was stopped, since {why}: something in the file makes it work "
+                    "without end, like a template.")
     return ""
 
 
 def keep_warnings(text, build) -> None:
-    """Keeps what the compiler said of a text beside its copy: the next build does not compile it again."""
-    if "Building" in build.log and build.good:
+    """Keeps what the compiler said of a text beside its copy: the next build does not compile it
+    again."""
+    if "Building" in build.log:
         _kept(text).write_text(f"{text.digest}\n{build.log}")
 
 
 def warnings(text):
     """[("file:line", what), ...]: the compiler's warnings of the reader's files in this text."""
     kept = _kept(text)
-    digest, _, log = kept.read_text(errors="replace").partition("\n") if kept.exists() else ("", "", "")
+    digest, _, log = (kept.read_text(errors="replace") if kept.exists() else "").partition("\n")
     pattern = rf"^{re.escape(str(book.WORK))}/.*?([^/\n]+:\d+):\d+: warning: (.*)$"
     return re.findall(pattern, log, re.M) if digest == text.digest else []
 
 
 def _kept(text):
     return book.BUILD / "mine" / text.chapter / f"{text.part}.said"
-
-
-def _named(path):
-    """A line after which the compiler names the reader's file and its lines, not the copy."""
-    path = str(path).replace("\\", "\\\\").replace('"', '\\"')
-    return f'#line 1 "{path}"\n'.encode()

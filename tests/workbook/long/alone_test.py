@@ -21,7 +21,7 @@ class Text(unittest.TestCase):
     def test_every_check_is_found_in_the_files(self):
         for name in ("01_embedding", "02_normalization", "08_block", "13_training"):
             if (program := BUILD / f"{name}_test").exists():
-                self.assertEqual({piece.name for piece in one_function._pieces(name) if piece.is_check}, set(sum(checks.names(program), [])))
+                self.assertEqual({piece.name for piece in one_function.pieces(name) if piece.is_check}, set(sum(checks.names(program), [])))
 
     def test_a_check_calls_a_function_by_name_and_through_helpers(self):
         rows, formula = (one_function.calls_of(*PART, name) for name in ("embed_rows", "embed"))

@@ -2,17 +2,15 @@
 call it."""
 import contextlib
 import io
-import pathlib
 import subprocess
-import tempfile
 import unittest
 import unittest.mock
 
 import check_names
 from learner import ROOT  # first: it says where the modules below are
 
-from workbook import (book, callers, checks, cpp, hint, judge, passing_parts, progress, report,
-                       sentences, watch, written)
+from workbook import (book, callers, check, checks, cpp, hint, judge, passing_parts, progress, watch,
+                      written)
 
 PART = "02_normalization", "rms_norm"
 BY_HAND = "rms_norm: by hand, the row (3, 4) has root mean square sqrt(12.5)"
@@ -39,7 +37,7 @@ class Questions(unittest.TestCase):
             with self.subTest(f"{chapter} {part} {function.name}"):
                 question = hint.questions(chapter).get(function.name, "")
                 self.assertRegex(question, r"^[A-Z].*\?$")
-                self.assertLessEqual(sentences.words_of(question), 40)
+                self.assertLessEqual(hint.words_of(question), 40)
                 self.assertEqual(asked.setdefault(question, (chapter, function.name)), (chapter, function.name))
 
     def test_none_is_about_a_function_that_is_gone(self):
@@ -56,8 +54,8 @@ class Texts(unittest.TestCase):
                 with unittest.mock.patch.object(progress, "of", return_value=known if failed else {}):
                     for step in range(1, hint.steps_for(chapter, part, function) + 1):
                         paragraphs, ending = hint.text(chapter, part, function, step)
-                        count = sentences.words_of(" ".join([*paragraphs, ending]))
-                        self.assertTrue(sentences.LEAST <= count <= sentences.MOST, (chapter, part, function.name, step, count))
+                        count = hint.words_of(" ".join([*paragraphs, ending]))
+                        self.assertTrue(hint.LEAST <= count <= hint.MOST, (chapter, part, function.name, step, count))
 
     def test_a_long_function_is_shown_in_two_steps(self):
         for chapter, part, function in all_functions():
@@ -118,9 +116,7 @@ class Counts(unittest.TestCase):
         self.assertEqual(some.counts, (len(calling) - 1, len(calling)))
         other = verdict([failure("layer_norm: fails too", "false")], calling)
         self.assertEqual(other.counts, (len(calling), len(calling) + 1))
-        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
-            report.write(pathlib.Path(folder, "record"), [some])
-            self.assertNotIn("of no concern", pathlib.Path(folder, "record").read_text())
+        self.assertNotIn("of no concern", check.record([some]))
 
 
 class Calls(unittest.TestCase):

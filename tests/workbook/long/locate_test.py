@@ -11,7 +11,7 @@ import unittest.mock
 
 from learner import BUILD, ROOT, WORK  # first: it says where the modules below are
 
-from workbook import book, cpp, operations, planted, running, skeleton, traces
+from workbook import blame, book, cpp, operations, running, skeleton, switches, traces
 
 SCRATCH = tempfile.TemporaryDirectory(prefix="t2t-locate-")
 MODEL = pathlib.Path(SCRATCH.name, "tiny.gguf")
@@ -41,7 +41,7 @@ class Parts(unittest.TestCase):
 
     def wrong(self, name):
         patch = ROOT / f"tests/wrong/02_normalization/{name}.patch"
-        return planted.switches.patched("chapters/02_normalization/fast/rms_norm_rows.cpp", patch)
+        return switches.patched("chapters/02_normalization/fast/rms_norm_rows.cpp", patch)
 
     def test_a_part_that_is_right_agrees_in_every_text(self):
         status, said = self.locate(self.RIGHT)
@@ -166,8 +166,9 @@ class Pieces(unittest.TestCase):
 
     def test_every_wrong_version_of_these_parts_can_be_planted(self):
         for chapter, part in operations.seen():
-            sources = [planted.together(chapter, part), *planted.alone(chapter, part)]
-            self.assertEqual(sorted(patch for one in sources for patch in one.patches), planted._patches(chapter, part))
+            patches = [patch for _, some in blame.planted(chapter, part) for patch in some]
+            path = str(book.ours(chapter, part).relative_to(book.ROOT))
+            self.assertEqual(sorted(patches), blame.patches_of(path))
 
     def test_a_program_that_never_ends_is_stopped(self):
         loop = pathlib.Path(SCRATCH.name, "loop")
