@@ -1,9 +1,11 @@
-"""gpu_torch.py LINES: what PyTorch makes of our kernels' work on this GPU, with sizes of our benches.
+"""gpu_torch.py LINES: what PyTorch makes of our kernels' work on this GPU, with sizes of our
+benches.
 
-It times attention, decode and the experts' products with each of PyTorch's own kernels (FlashAttention, cuDNN, grouped_mm)
-in bf16, and appends a JSON object a line to LINES. A call is timed as in gpu_timing.cu: after 150 ms of warming up, behind a
-card that is kept busy, for 300 ms. What this PyTorch or this card cannot do is left out, with a line that says so. Ends with
-status 3 where there is no PyTorch or no GPU.
+It times attention, decode and the experts' products with each of PyTorch's own kernels
+(FlashAttention, cuDNN, grouped_mm) in bf16, and appends a JSON object a line to LINES. A call is
+timed as in gpu_timing.cu: after 150 ms of warming up, behind a card that is kept busy, for 300 ms.
+What this PyTorch or this card cannot do is left out, with a line that says so. Ends with status 3
+where there is no PyTorch or no GPU.
 """
 import json
 import statistics
@@ -43,16 +45,22 @@ class Measured:
         return sorted(times)
 
     def __call__(self, title, work, counts, before=lambda: None, **fields):
-        """counts: what a call does, by the name of the field of its speed, as 1e-9 of operations or bytes."""
+        """counts: what a call does, by the name of the field of its speed, as 1e-9 of operations or
+        bytes."""
         try:
             times = self.times(work, before)
-        except (RuntimeError, AttributeError, TypeError) as error:  # not built for this card, or not in this PyTorch
-            return print(f"  {title}: left out: {(str(error) or repr(error)).splitlines()[0]}", flush=True)
+        except (RuntimeError, AttributeError, TypeError) as error:
+            # It is not built for this card, or not in this PyTorch.
+            why = (str(error) or repr(error)).splitlines()[0]
+            return print(f"  {title}: left out: {why}", flush=True)
         ms = statistics.median(times)
-        speeds = {name: round(count / ms * (1 if name == "tflops" else 1000), 2) for name, count in counts.items()}
-        print(f"  {title:48} {1000 * ms:10.1f} us " + "  ".join(f"{name} {speed}" for name, speed in speeds.items()), flush=True)
-        self.lines.write(json.dumps(fields | speeds | {"least_ms": times[0], "ms": ms, "p90_ms": times[len(times) * 9 // 10],
-                                                       "torch": self.torch.__version__}) + "\n")
+        speeds = {name: round(count / ms * (1 if name == "tflops" else 1000), 2)
+                  for name, count in counts.items()}
+        print(f"  {title:48} {1000 * ms:10.1f} us ",
+              "  ".join(f"{name} {speed}" for name, speed in speeds.items()), sep="", flush=True)
+        found = {"least_ms": times[0], "ms": ms, "p90_ms": times[len(times) * 9 // 10],
+                 "torch": self.torch.__version__}
+        self.lines.write(json.dumps(fields | speeds | found) + "\n")
         self.lines.flush()
 
 
@@ -75,10 +83,13 @@ KERNELS = {"PyTorch, flash": "FLASH_ATTENTION", "PyTorch, cuDNN": "CUDNN_ATTENTI
 def attention(torch, measured, causal, D, T):
     attend = torch.nn.functional.scaled_dot_product_attention
     B, H = TOKENS // T, WIDTH // D
-    q, k, v = (numbers(torch, B, T, H, D).transpose(1, 2) for _ in range(3))  # in memory as ours are
+    # In memory as ours are.
+    q, k, v = (numbers(torch, B, T, H, D).transpose(1, 2) for _ in range(3))
     for rung, kernel in KERNELS.items():
-        measured(f"{rung} D={D} T={T} {'causal' if causal else 'full'}", with_kernel(kernel, lambda: attend(q, k, v, is_causal=causal)),
-                 {"tflops": 4e-9 * B * H * D * T * T / (2 if causal else 1)}, kind="attention", rung=rung, D=D, T=T, causal=causal)
+        measured(f"{rung} D={D} T={T} {'causal' if causal else 'full'}",
+                 with_kernel(kernel, lambda: attend(q, k, v, is_causal=causal)),
+                 {"tflops": 4e-9 * B * H * D * T * T / (2 if causal else 1)},
+                 kind="attention", rung=rung, D=D, T=T, causal=causal)
 
 
 def decode(torch, measured, B, S, H=32, G=4, D=128):
@@ -86,8 +97,10 @@ def decode(torch, measured, B, S, H=32, G=4, D=128):
     q = numbers(torch, B, 1, H, D).transpose(1, 2)
     k, v = (numbers(torch, B, S, G, D).transpose(1, 2) for _ in range(2))
     for rung, kernel in KERNELS.items():
-        measured(f"{rung} B={B} S={S}", with_kernel(kernel, lambda: attend(q, k, v, enable_gqa=True)), {"gb_s": 4e-9 * B * S * G * D},
-                 measured.empty_cache, kind="decode", rung=rung, B=B, S=S)
+        measured(f"{rung} B={B} S={S}",
+                 with_kernel(kernel, lambda: attend(q, k, v, enable_gqa=True)),
+                 {"gb_s": 4e-9 * B * S * G * D}, measured.empty_cache,
+                 kind="decode", rung=rung, B=B, S=S)
 
 
 def experts(torch, measured, shape):
@@ -101,11 +114,14 @@ def experts(torch, measured, shape):
         x = numbers(torch, T * k, C)
 
         def work():
-            left, right = (torch._grouped_mm(x, w.transpose(-2, -1), offs=ends) for w in (gate, up))
-            return torch._grouped_mm(torch.nn.functional.silu(left) * right, down.transpose(-2, -1), offs=ends)
+            def product(x, w):
+                return torch._grouped_mm(x, w.transpose(-2, -1), offs=ends)
+            return product(torch.nn.functional.silu(product(x, gate)) * product(x, up), down)
 
-        measured(f"PyTorch, grouped_mm {shape} T={T}", work, {"tflops": 6e-9 * T * k * C * F, "gb_s": 6e-9 * used * C * F},
-                 measured.empty_cache, kind="experts", shape=shape, what="PyTorch, grouped_mm", T=T, used=used)
+        measured(f"PyTorch, grouped_mm {shape} T={T}", work,
+                 {"tflops": 6e-9 * T * k * C * F, "gb_s": 6e-9 * used * C * F},
+                 measured.empty_cache, kind="experts", shape=shape, what="PyTorch, grouped_mm", T=T,
+                 used=used)
 
 
 def main(path):
@@ -124,8 +140,9 @@ def main(path):
             for D in (64, 128):
                 for T in (512, 1024, 2048, 4096, 8192, 16384):
                     attention(torch, measured, causal, D, T)
-        for B, S in ((1, 1024), (1, 4096), (1, 16384), (1, 65536), (8, 1024), (8, 4096), (8, 16384), (64, 1024), (64, 4096), (64, 16384)):
-            decode(torch, measured, B, S)
+        for B in (1, 8, 64):
+            for S in (1024, 4096, 16384, 65536) if B == 1 else (1024, 4096, 16384):
+                decode(torch, measured, B, S)
         for shape in SHAPES:
             experts(torch, measured, shape)
     return 0

@@ -41,8 +41,8 @@ def is_private(name, header) -> bool:
 def promised(chapter: str, part: str, ours):
     """[(function, symbol), ...]: what our object defines of the functions that the part is to
     define."""
-    functions = cpp.functions(book.ours(chapter, part).read_text())
-    return [(function, symbol) for function in functions for symbol in _defined(ours, "T")
+    functions, defined = cpp.functions(book.ours(chapter, part).read_text()), _defined(ours, "T")
+    return [(function, symbol) for function in functions for symbol in defined
             if symbol.name.endswith(f"::{function.name}")]
 
 
