@@ -8,8 +8,8 @@
 //
 // With a key of length 1 and β = 1, reading k after writing it gives v exactly. The decay comes
 // before the error. chunks/delta_chunks.hpp computes the same in matrix products; layer/ makes the
-// inputs from x. Katharopoulos et al. 2020 (linear); Schlag et al. 2021 (delta); Yang et al. 2024,
-// "Gated Delta Networks". Not here: decays of each channel, and fused kernels.
+// inputs from x, and channels/ gives each channel a decay. Katharopoulos et al. 2020 (linear);
+// Schlag et al. 2021 (delta); Yang et al. 2024, "Gated Delta Networks". Not here: fused kernels.
 #pragma once
 
 #include <cstddef>

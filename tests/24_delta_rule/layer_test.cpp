@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <tuple>
 #include <vector>
 
 #include "13_training/differences.hpp"
@@ -77,6 +78,23 @@ TEST_CASE("by hand: the inputs of the rule. q has length 1/√D, β and g are a 
   CHECK(all_close(first.v, Tensor<2>{{9}}, 0));
 }
 
+TEST_CASE("by hand: neighbouring heads of v share a head of q and k, and have a gate each") {
+  const DeltaLayerSettings s{.C = 1, .H = 4, .D = 1, .Dv = 1, .G = 2};
+  DeltaLayerWeights weights = some_weights(s);
+  weights.w_beta = Tensor<2>{{0}, {std::log(3.f)}, {0}, {0}};
+  const Tensor<2> qkv = {{2, -2, -3, 3, 4, 5, 6, 7}};  // two of q, two of k, four of v
+  for (const auto& [h, sign, v, beta] :
+       {std::tuple{0, 1, 4, 0.5}, {1, 1, 5, 0.75}, {2, -1, 6, 0.5}, {3, -1, 7, 0.5}}) {
+    const DeltaTokens tokens = delta_tokens({{1}}, qkv, weights, s, size_t(h));
+    CHECK(tokens.q(0, 0) == doctest::Approx(sign));
+    CHECK(tokens.k(0, 0) == doctest::Approx(-sign));
+    CHECK(tokens.v(0, 0) == float(v));
+    CHECK(tokens.beta(0) == doctest::Approx(beta));
+  }
+  CHECK(s.channels() == 8);
+  CHECK(empty_delta_state(s).memory.shape(0) == 4);
+}
+
 TEST_CASE("the layer is its parts: convolution, rule, norm of each head, gate, projection") {
   const DeltaLayerSettings s{.C = 6, .H = 2, .D = 3, .Dv = 5, .chunk = 4};
   const size_t T = 9;
@@ -143,6 +161,11 @@ TEST_CASE("sizes and shapes that can't be are refused by name") {
   REFUSES(expect_delta_layer(s), "H, the heads: wanted at least 1, got 0");
   s = right, s.W = 0;
   REFUSES(empty_delta_state(s), "W, the tokens of a convolution: wanted at least 1, got 0");
+  s = right, s.G = 3;
+  REFUSES(expect_delta_layer(s),
+          "groups: wanted G key and value heads that divide H query heads, got H = 2, G = 3");
+  s = right, s.eps = 0;
+  REFUSES(expect_delta_layer(s), "eps: wanted a finite number above 0, got 0");
   s = right, s.chunk = 0;
   REFUSES(expect_delta_layer(s), "chunk, the tokens of a chunk: wanted at least 1, got 0");
   DeltaLayerWeights w = some_weights(right);
