@@ -2,7 +2,6 @@
 wrong versions."""
 import argparse
 import concurrent.futures
-import contextlib
 import os
 import string
 import sys
@@ -87,7 +86,7 @@ def begin(chapter: str, part: str) -> None:
                      "book.")
     start.export_compile_commands()
     book.say(f"Write cases in {book.shown(file)} with docs/{chapter}.md beside it. "
-              f"Then, to try them: ./learn example {chapter[:2]} {part}")
+             f"Then, to try them: ./learn example {chapter[:2]} {part}")
 
 
 def untouched(chapter: str, part: str):
@@ -127,14 +126,14 @@ def tried_on_mistakes(text, part: str):
     """Mistake -> what the cases say of our part when it makes that mistake."""
     programs = {name: program_of(text.chapter, part, name)
                 for name in mistakes_of(text.chapter, part)}
-    with contextlib.ExitStack() as stack:
-        copies = {}
-        for program in dict.fromkeys(programs.values()):
-            build = stack.enter_context(written.built([text], program, *programs.values()))
+    results: dict[str, checks.Result] = {}
+    for program in dict.fromkeys(programs.values()):
+        with written.built([text], program, *programs.values()) as build:
             if not build.good:
                 book.die("the wrong versions do not build")
-            copies[program] = build.program
-        return tried_on_each({name: copies[program] for name, program in programs.items()})
+            results |= tried_on_each({name: build.program for name, of in programs.items()
+                                      if of == program})
+    return {name: results[name] for name in programs}
 
 
 def program_of(chapter: str, part: str, mistake: str = ""):
