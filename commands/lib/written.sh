@@ -1,8 +1,9 @@
 # shellcheck shell=bash
 # Builds what the reader wrote. ninja compares the times of files, not their contents: a file that
 # is saved while it is compiled, or replaced by an older one, leaves an object of another text that
-# looks fresh. So a part is built from a copy of its text, build/release/mine/NN_name/PART.cpp, and where
-# a text differs from the copy, what was made of the copy is removed before the copy is rewritten.
+# looks fresh. So a part is built from a copy of its text, build/release/mine/NN_name/PART.cpp, and
+# where a text differs from the copy, what was made of the copy is removed before the copy is
+# rewritten.
 source "$(dirname "${BASH_SOURCE[0]}")/building.sh"
 
 # take_texts FOLDER: makes the copies those of FOLDER/texts/NN_name/PART.cpp.
