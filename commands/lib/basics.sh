@@ -8,9 +8,8 @@ export PYTHONPYCACHEPREFIX=$home/build/pycache # Python leaves nothing among the
 
 # Messages, wrapped if this is a terminal.
 say() {
-  local width=1000000
-  [[ ! -t 2 ]] || width=$(tput cols 2>/dev/null || echo 80)
-  fold -s -w "$width" <<<"learn: $*" >&2
+  [[ -t 2 ]] || { echo "learn: $*" >&2 && return; }
+  fold -s -w "$(tput cols 2>/dev/null || echo 80)" <<<"learn: $*" >&2
 }
 die() { say "$*"; exit 1; }
 bold() {
