@@ -22,8 +22,11 @@ def main(*words) -> None:
         one = one_function.of(name, part, flags.what[2])
         telling.tell_function(one, flags.what[2])
         sys.exit(one.word != "passes")
-    if flags.json:
-        write(flags.json, "", "a")  # before all is graded: whether it can be written
+    if flags.json:  # before all is graded: whether it can be written
+        is_new = not flags.json.exists()
+        write(flags.json, "", "a")
+        if is_new:
+            flags.json.unlink()
     chosen, verdicts = parts(flags.what), []
     for pair in chosen:
         verdicts.append(judge.judge(*pair) if flags.json else judged(*pair))
