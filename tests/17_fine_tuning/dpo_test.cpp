@@ -50,6 +50,17 @@ TEST_CASE("by hand: the weights of two answers of unequal lengths") {
   CHECK(all_close(copy_of(ConstMatrix(weights.data(), 2, 5, 5)), more, 1e-6));
 }
 
+TEST_CASE("by hand: of two pairs, one in order") {
+  const Transcript answer = bigram_answer({1, 2});
+  const Batch batch = batch_of({answer, answer, answer, answer}, 2);
+  const std::vector<double> model = {-3, -4, -4, -3}, reference = {-4, -3, -3, -4};
+  std::vector<float> weights(8);
+  const DpoReport report = dpo_weights(batch, model, reference, {.beta = 0.5}, weights);
+  CHECK(report.in_order == 0.5);
+  CHECK(report.chosen == 0);
+  CHECK(report.rejected == 0);
+}
+
 TEST_CASE("an answer's ln p is the sum over its learned tokens, not their mean") {
   const Batch batch = batch_of({bigram_answer({1, 2}), bigram_answer({0, 1, 0, 2})}, 5);
   const std::vector<double> log_p = {-1, -2, -50, -50, -50, -1, -1, -0.5, -0.25, -50};
