@@ -25,7 +25,7 @@ constexpr float eps = 1e-5f;
 #if defined(__SANITIZE_THREAD__)  // the race detector is slow: a few tiles show what many do
 static const std::vector<int> rows = {1, 5}, inputs = {96}, outputs = {65};
 #else
-static const std::vector<int> rows = {1, 4, 5, 130}, inputs = {32, 96, 288}, outputs = {1, 65, 150};
+static const std::vector<int> rows = {1, 4, 5, 130}, inputs = {32, 96, 288}, outputs = {1, 65, 140};
 #endif
 
 struct Type {
@@ -133,7 +133,7 @@ static void for_all_sizes(Check check) {
           CAPTURE(T);
           CAPTURE(in);
           CAPTURE(out);
-          if (T * in * out <= 130 * 96 * 65) check(type, T, in, out);
+          if (T < 100 || (in == 96 && out == 65)) check(type, T, in, out);
         }
 }
 

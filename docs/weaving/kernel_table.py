@@ -11,6 +11,7 @@ import subprocess
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NVCC = os.environ.get("CUDACXX", "nvcc")
 ARCHITECTURES = ("sm_80", "sm_89", "sm_90a", "sm_120")
+FORMS = ("Q8_0", "Q4_0", "Q4_1")  # chapter 12's DeviceForm, by its numbers
 FIELDS = {"registers": r"Used (\d+) registers", "shared": r"(\d+) bytes smem",
           "spills": r"(\d+) bytes spill stores"}
 
@@ -32,6 +33,7 @@ def kernels_of(source, architecture):
 def readable(symbol):
     """flash<64, true> for the symbol that the compiler makes of it."""
     name = subprocess.run(["c++filt", symbol], capture_output=True, text=True, check=True).stdout.strip()
+    name = re.sub(r"\((?:t2t::)?DeviceForm\)(\d)", lambda m: FORMS[int(m[1])], name)
     name = re.sub(r"^void |t2t::|\(anonymous namespace\)::|\((int|bool|unsigned int)\)", "", name)
     return name[:name.rindex("(")] if "(" in name else name
 

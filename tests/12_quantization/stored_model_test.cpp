@@ -111,7 +111,7 @@ TEST_CASE(
     CAPTURE(type_name(type));
     const bool tied = type == TensorType::q4_1;
     agrees_with_the_formula(models_of(config_of(tied), [&](const TensorInfo&) { return type; }),
-                            some_ids(11));
+                            some_ids(6));
   }
 }
 
@@ -123,7 +123,7 @@ TEST_CASE("matrices of several types: what one kernel multiplies becomes bf16 wh
     return TensorType::q4_0;
   };
   const BothModels both = models_of(config_of(false), mixed);
-  agrees_with_the_formula(both, some_ids(7));
+  agrees_with_the_formula(both, some_ids(5));
   // In bf16: q, k and v; o; gate and up; the head. In Q4_0, 18 bytes for 32: down and the
   // embedding.
   const std::size_t C = 96, HD = 192, GD = 64, F = 160, V = 101;
