@@ -230,8 +230,8 @@ TEST_CASE("what can't be right is refused by name and token, and the state stays
   for (float& value : row(wrong.k, 3)) value = 2;
   refused(wrong, "beta·|k|² of token 3: wanted at most 2, got 12");
   wrong.beta(3) = 0.125f;  // 1.5: a long key may be written with a small beta
-  Tensor<2> other = state;
-  CHECK_NOTHROW(delta_recurrence(wrong, StateRule::correct, other));
+  Tensor<2> changed = state;
+  CHECK_NOTHROW(delta_recurrence(wrong, StateRule::correct, changed));
   wrong = right, wrong.k = zeros(4, 2);
   refused(wrong, "k: wanted shape [4, 3], got [4, 2]");
   wrong = right, wrong.v = zeros(3, 2);
