@@ -311,6 +311,21 @@ TEST_CASE("each side of a comparison has its own best rates, and its seeds begin
   CHECK(held_out_loss_of(run, train, held_out) == found.sides[1].seeds[1].held_out);
 }
 
+TEST_CASE(
+    "both optimizers' curves have a loss for each step and begin alike, at the same weights") {
+  const Ids train = text(1200);
+  OptimizerRun run = for_comparison(0.01f);
+  const std::vector<double> adamw = losses_of(run, train);
+  run.muon_rate = 0.02f;
+  const std::vector<double> muon = losses_of(run, train);
+  REQUIRE(adamw.size() == 4);
+  REQUIRE(muon.size() == 4);
+  CHECK(adamw[0] == muon[0]);
+  CHECK(adamw[3] < adamw[0]);
+  CHECK(muon[3] < muon[0]);
+  CHECK(adamw[3] != muon[3]);
+}
+
 TEST_CASE("a run whose weights leave the range of a float counts as infinitely bad") {
   CHECK(held_out_loss_of(for_comparison(1e30f), text(1200), text(200)) ==
         std::numeric_limits<double>::infinity());

@@ -46,6 +46,18 @@ double held_out_loss_of(const OptimizerRun& run, std::span<const int> train,
                            : loss_after(adamw_trainer(run, train), run.steps, held_out);
 }
 
+template <class AnyTrainer>
+static std::vector<double> losses_in(AnyTrainer trainer, std::size_t steps) {
+  std::vector<double> losses;
+  for (std::size_t n = 0; n < steps; ++n) losses.push_back(trainer.step().loss);
+  return losses;
+}
+
+std::vector<double> losses_of(const OptimizerRun& run, std::span<const int> train) {
+  return run.muon_rate > 0 ? losses_in(muon_trainer(run, train), run.steps)
+                           : losses_in(adamw_trainer(run, train), run.steps);
+}
+
 std::vector<Trial> swept(float first_rate, const std::function<double(float)>& loss_at) {
   std::vector<Trial> sweep = {{first_rate, 1, loss_at(first_rate)}};
   double best = sweep[0].held_out;

@@ -32,6 +32,9 @@ struct OptimizerRun {
 double held_out_loss_of(const OptimizerRun& run, std::span<const int> train,
                         std::span<const int> held_out);
 
+/// The training loss of each step of a run, in nats per token.
+std::vector<double> losses_of(const OptimizerRun& run, std::span<const int> train);
+
 /// loss_at of the first rate, and of rates from it on by factors of 2 in both directions, until two
 /// rates in a row are no better than the best. By rate, all with seed 1.
 std::vector<Trial> swept(float first_rate, const std::function<double(float)>& loss_at);

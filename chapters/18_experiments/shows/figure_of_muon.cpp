@@ -1,0 +1,76 @@
+#include "18_experiments/shows/figure_of_muon.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "18_experiments/muon/compare_optimizers.hpp"
+#include "figure/axes.hpp"
+#include "program/progress.hpp"
+
+namespace t2t {
+
+static constexpr std::size_t steps = 300, group = 10, seeds = 3;
+
+/// Losses of `group` steps: the mean of all seeds, and the seeds' least and largest means.
+struct LossRange {
+  double mean, least, most;
+};
+
+static std::vector<LossRange> loss_ranges(OptimizerRun run, std::span<const int> train,
+                                          const char* name) {
+  std::vector<LossRange> ranges(steps / group, {0, INFINITY, -INFINITY});
+  for (run.seed = 1; run.seed <= seeds; ++run.seed) {
+    show_progress(fmt::format("  {}, seed {} ", name, run.seed));
+    const std::vector<double> losses = losses_of(run, train);
+    for (std::size_t i = 0; i < ranges.size(); ++i) {
+      const auto from = losses.begin() + std::ptrdiff_t(i * group);
+      const double mean = std::accumulate(from, from + group, 0.0) / double(group);
+      ranges[i].mean += mean / double(seeds);
+      ranges[i].least = std::min(ranges[i].least, mean);
+      ranges[i].most = std::max(ranges[i].most, mean);
+    }
+  }
+  show_progress("");
+  return ranges;
+}
+
+static void draw_ranges(Figure& figure, const Axes& axes, const std::vector<LossRange>& ranges,
+                        Tone tone, bool dashed) {
+  std::vector<Place> means;
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    const double left = axes.x.at(double(i * group)), right = axes.x.at(double((i + 1) * group));
+    const double top = axes.y.at(ranges[i].most), bottom = axes.y.at(ranges[i].least);
+    figure.box({left, top, right - left, bottom - top}, tone, 0.25);
+    means.push_back({(double(i) + 0.5) * group, ranges[i].mean});
+  }
+  figure.line(places_of(axes, means), {tone, 2, dashed});
+}
+
+std::string figure_of_muon(std::span<const int> train) {
+  const Config config{
+      .block = llama_style(64, 4, 4, 170), .L = 2, .V = 256, .T_max = experiment_T, .tied = true};
+  const auto adamw = loss_ranges({config, steps, 0.008f}, train, "AdamW");
+  const auto muon = loss_ranges({config, steps, 0.064f, 0.016f}, train, "Muon");
+  const Axes axes = {{0, steps, 40, 640},
+                     {1, 6, 330, 30},
+                     {{0, "0"}, {100, "100"}, {200, "200"}, {300, "step 300"}},
+                     {{1, "1"}, {2, "2"}, {3, "3"}, {4, "4"}, {5, "5"}, {6, "6"}},
+                     "",
+                     "nats per byte"};
+  Figure figure(690, 360, "Training loss with AdamW and with Muon",
+                fmt::format("Means of three seeds and ten steps, with the seeds' range. AdamW, "
+                            "dashed, ends at {:.2f}, and Muon at {:.2f}.",
+                            adamw.back().mean, muon.back().mean));
+  draw_axes(figure, axes);
+  draw_ranges(figure, axes, adamw, Tone::second, true);
+  draw_ranges(figure, axes, muon, Tone::first, false);
+  figure.text({axes.x.to, 46}, "AdamW, dashed", {Tone::second, Anchor::end});
+  figure.text({axes.x.to, 66}, "Muon", {Tone::first, Anchor::end});
+  return figure.svg();
+}
+
+}  // namespace t2t
