@@ -20,7 +20,7 @@ struct PartCost {
 struct BlockCosts {
   PartCost attention_norm;
   PartCost projections;  // q, k and v, with the norms of their heads
-  PartCost attention;    // scores and heads: queries with keys, weights with values
+  PartCost attention;    // queries times keys, and softmax's weights times values
   PartCost output;       // the output projection, by w_o
   PartCost feed_forward_norm;
   // Gate (if there is one), up and down. With experts: the parameters of the router and of all

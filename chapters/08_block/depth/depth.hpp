@@ -35,7 +35,7 @@ struct StackMeasures {
 /// measured after l layers. In a stack with norms its gradients are measured after a final norm of
 /// gain 1, as at the end of a model, so they pass that norm too. settings are those of every layer;
 /// variant decides the norm's place.
-/// Throws std::invalid_argument as Block and block_rows do, and when there is no change.
+/// Throws std::invalid_argument as Block and block_rows do, and when `changes` is empty.
 std::vector<StackMeasures> measure_stack(StackVariant variant,
                                          const Tensor<2>& input,  // [T, C]
                                          const BlockSettings& settings,

@@ -1,7 +1,7 @@
 // Pages whose keys and values have 8 or 4 bits: chapter 12's quantized rows instead of floats.
 //
 // A row is quantized alone when it is written, so its values do not depend on its page or on the
-// sequences that read it. Attention expands a stretch of rows into floats, in its thread's memory,
+// sequences that read it. Attention dequantizes a stretch of rows, in its thread's memory,
 // and then computes as with pages of floats.
 #pragma once
 
@@ -23,8 +23,8 @@ struct QuantizedPages {
                  std::size_t D);
 };
 
-/// Expands head g's keys and values at these positions of a sequence with this table into floats:
-/// one row of k and one of v per position. The row stride is at least whole_blocks(D) floats.
+/// Dequantizes head g's keys and values at these positions of a sequence with this table: one row
+/// of k and one of v per position. The row stride is at least whole_blocks(D) floats.
 /// Checks nothing and never throws, so that parallel loops may call it.
 void load_positions(const QuantizedPages& pages, std::span<const std::size_t> table, std::size_t g,
                     KeyRange positions, Matrix k, Matrix v);

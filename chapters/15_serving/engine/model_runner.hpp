@@ -13,7 +13,7 @@
 
 namespace t2t {
 
-/// More tokens of one sequence.
+/// What one sequence reads in a step: a chunk of its prompt, or its last token, with drafts if any.
 struct Chunk {
   std::size_t sequence;                // its index among the running sequences, as in Run
   std::size_t position;                // of the first of the tokens
@@ -55,8 +55,8 @@ struct ModelRunner {
 };
 
 /// A model whose keys and values lie in pages. The model must outlive it. Of these options only the
-/// functions called during a pass are used: embedded, before_sum and scored. Throws as ModelState
-/// and PagedAttention do.
+/// functions called during a pass are used: embedded, before_sum and scored, which receives logits.
+/// Throws as ModelState and PagedAttention do.
 ModelRunner model_runner(const Model& model, const EngineOptions& options,
                          const StateOptions& slots = {});
 

@@ -5,7 +5,7 @@
 
 namespace t2t {
 
-/// With a contiguous cache (chapter 08's) and with pages, with floats and with packed weights.
+/// With a contiguous cache (chapter 08's) and with pages, with weights in floats and in Q8_0.
 void show_same_bits(const Program& program);
 
 }  // namespace t2t
