@@ -1,23 +1,18 @@
 #include "23_latent/shows/show_latent_file.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <optional>
-#include <stdexcept>
-#include <vector>
+#include <span>
+#include <string>
 
-#include "09_language_model/sampling.hpp"
 #include "10_pretrained/model/architecture.hpp"
-#include "10_pretrained/model/tokenizer.hpp"
-#include "10_pretrained/program/flags.hpp"
 #include "12_quantization/packed/packed_weight.hpp"
 #include "23_latent/model/load_latent.hpp"
+#include "23_latent/shows/continue_file.hpp"
 #include "linalg.hpp"
 #include "program/print.hpp"
-#include "utf8_start.hpp"
 
 namespace t2t {
 
@@ -90,84 +85,23 @@ static void show_cache(const LatentConfig& config) {
       fmt::format("The cache of latents is {:.1f} times smaller.", double(heads) / double(latent)));
 }
 
-/// Greedy tokens after the prompt, up to one of `ends`, which is left out.
-static std::vector<int> continued(const LatentModel& model, const std::vector<int>& prompt,
-                                  std::size_t most, const std::vector<int>& ends) {
-  LatentState state(model.config, prompt.size() + most);
-  std::vector<int> more, next = prompt;
-  Tensor<2> logits = empty(1, model.config.V);
-  while (more.size() < most) {
-    const Tensor<2> stream = latent_stream(next, model, state);
-    matmul_bt(ConstMatrix(stream).rows_from(stream.shape(0) - 1, 1), model.output(), logits);
-    next = {greedy(row(logits, 0))};
-    if (std::ranges::find(ends, next[0]) != ends.end()) break;
-    more.push_back(next[0]);
-  }
-  return more;
-}
-
-/// What is continued, and with which vocabulary, if the file has one that chapter 10 reads.
-struct LatentPrompt {
-  std::optional<Bpe> bpe;
-  std::string why;  // there is no vocabulary
-  std::string text;
-  std::vector<int> ids;  // empty: there is nothing to continue
-};
-
-static LatentPrompt prompt_of(const Program& program, const LatentFileFlags& flags,
-                              const GgufFile& file, const LatentConfig& config) {
-  LatentPrompt prompt;
-  try {
-    prompt.bpe = read_tokenizer(file);
-  } catch (const std::runtime_error& error) {
-    if (program.given("prompt")) throw;
-    prompt.why = error.what();
-  }
-  if (program.given("ids")) {
-    prompt.ids = parse_ids(flags.ids, config.V);
-  } else if (prompt.bpe) {
-    if (prompt.bpe->size() > config.V)
-      throw std::runtime_error(fmt::format("{}: {} tokens in its vocabulary, but V = {}",
-                                           file.name(), prompt.bpe->size(), config.V));
-    prompt.text = program.given("prompt") ? flags.prompt : "Once upon a time";
-    prompt.ids = prompt.bpe->encode(prompt.text);
-    if (const std::optional<int> first = prompt.bpe->first())
-      prompt.ids.insert(prompt.ids.begin(), *first);
-  } else {
-    return prompt;
-  }
-  if (prompt.ids.empty() || prompt.ids.size() >= config.T_max)
-    throw std::invalid_argument(fmt::format("the prompt: wanted 1 to {} tokens, got {}",
-                                            config.T_max - 1, prompt.ids.size()));
-  return prompt;
-}
-
-static void show_continuation(const LatentPrompt& prompt, const LatentModel& model,
-                              std::size_t tokens) {
-  print_section("Continued greedily");
-  if (prompt.ids.empty()) {
-    print_paragraph(fmt::format(
-        "There is no text to continue, because of its vocabulary: {}. --ids 1,2,3 continues ids.",
-        prompt.why));
-    return;
-  }
-  const std::size_t most = std::min(tokens, model.config.T_max - prompt.ids.size());
-  const std::vector<int> more =
-      continued(model, prompt.ids, most, prompt.bpe ? prompt.bpe->ends() : std::vector<int>());
-  fmt::print("ids   [{}]\nthen  [{}]\n", fmt::join(prompt.ids, ", "), fmt::join(more, ", "));
-  if (!prompt.text.empty())
-    fmt::print("\n{}\n", printable_lines(prompt.text + prompt.bpe->said(more)));
-}
-
 int show_latent_file(const Program& program, const LatentFileFlags& flags) {
   const GgufFile file = GgufFile::open(flags.model);
+  const LatentConfig config = read_latent_config(file);
   // The prompt comes first: a model may take minutes to read.
-  const LatentPrompt prompt = prompt_of(program, flags, file, read_latent_config(file));
+  const FilePrompt prompt =
+      read_prompt(program, flags.prompt, flags.ids, file, config.V, config.T_max);
   const LatentModel model =
       read_latent_model(file, flags.floats ? MakeWeight() : MakeWeight(packed_matrix));
   show_sizes(file, model);
-  show_cache(model.config);
-  show_continuation(prompt, model, flags.tokens);
+  show_cache(config);
+  const std::size_t most = prompt.room(flags.tokens, config.T_max);
+  std::optional<LatentState> state;
+  show_continuation(prompt, config.V, most, [&](std::span<const int> ids, Matrix logits) {
+    if (!state) state.emplace(config, ids.size() + most);
+    const Tensor<2> stream = latent_stream(ids, model, *state);
+    matmul_bt(ConstMatrix(stream).rows_from(stream.shape(0) - 1, 1), model.output(), logits);
+  });
   return 0;
 }
 

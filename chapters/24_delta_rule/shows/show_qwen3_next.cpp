@@ -1,23 +1,17 @@
 #include "24_delta_rule/shows/show_qwen3_next.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
 #include <filesystem>
-#include <optional>
-#include <stdexcept>
-#include <vector>
+#include <span>
+#include <string>
 
-#include "09_language_model/sampling.hpp"
 #include "10_pretrained/model/architecture.hpp"
-#include "10_pretrained/model/tokenizer.hpp"
-#include "10_pretrained/program/flags.hpp"
 #include "12_quantization/packed/packed_weight.hpp"
+#include "23_latent/shows/continue_file.hpp"
 #include "24_delta_rule/qwen3_next/load_qwen3_next.hpp"
 #include "linalg.hpp"
 #include "program/print.hpp"
-#include "utf8_start.hpp"
 
 namespace t2t {
 
@@ -74,63 +68,24 @@ static void show_kept(const Qwen3NextConfig& config) {
   table.print();
 }
 
-/// Greedy tokens after the prompt, up to one of `ends`, which is left out.
-static std::vector<int> continued(const Qwen3Next& model, const std::vector<int>& prompt,
-                                  std::size_t most, const std::vector<int>& ends) {
-  Qwen3NextState state(model.config, prompt.size() + most);
-  std::vector<int> more, next = prompt;
-  Tensor<2> logits = empty(1, model.config.V);
-  while (more.size() < most) {
-    const Tensor<2> stream = qwen3_next_stream(next, model, state);
-    matmul_bt(ConstMatrix(stream).rows_from(stream.shape(0) - 1, 1), model.output(), logits);
-    next = {greedy(row(logits, 0))};
-    if (std::ranges::find(ends, next[0]) != ends.end()) break;
-    more.push_back(next[0]);
-  }
-  return more;
-}
-
-/// What is continued; no ids if nothing is. With a text, the file's vocabulary too.
-struct Qwen3NextPrompt {
-  std::optional<Bpe> bpe;
-  std::vector<int> ids;
-};
-
-static Qwen3NextPrompt prompt_of(const Program& program, const Qwen3NextFlags& flags,
-                                 const GgufFile& file, const Qwen3NextConfig& config) {
-  Qwen3NextPrompt prompt;
-  if (program.given("prompt")) {
-    prompt.bpe = read_tokenizer(file);
-    prompt.ids = prompt.bpe->encode(flags.prompt);
-  } else if (program.given("ids")) {
-    prompt.ids = parse_ids(flags.ids, config.V);
-  } else {
-    return prompt;
-  }
-  if (prompt.ids.empty() || prompt.ids.size() >= config.T_max)
-    throw std::invalid_argument(fmt::format("the prompt: wanted 1 to {} tokens, got {}",
-                                            config.T_max - 1, prompt.ids.size()));
-  return prompt;
-}
-
-static void show_more(const Qwen3NextPrompt& prompt, const Qwen3NextFlags& flags,
-                      const Qwen3Next& model) {
-  const std::size_t most = std::min(flags.tokens, model.config.T_max - prompt.ids.size());
-  const std::vector<int> more =
-      continued(model, prompt.ids, most, prompt.bpe ? prompt.bpe->ends() : std::vector<int>());
-  print_section("Continued greedily");
-  fmt::print("ids   [{}]\nthen  [{}]\n", fmt::join(prompt.ids, ", "), fmt::join(more, ", "));
-  if (prompt.bpe) fmt::print("\n{}\n", printable_lines(flags.prompt + prompt.bpe->said(more)));
-}
-
 int show_qwen3_next(const Program& program, const Qwen3NextFlags& flags) {
   const GgufFile file = GgufFile::open(flags.model);
+  const Qwen3NextConfig config = read_qwen3_next_config(file);
   // The prompt comes first: a model may take minutes to read.
-  const Qwen3NextPrompt prompt = prompt_of(program, flags, file, read_qwen3_next_config(file));
+  const bool continues = program.given("prompt") || program.given("ids");
+  const FilePrompt prompt =
+      continues ? read_prompt(program, flags.prompt, flags.ids, file, config.V, config.T_max)
+                : FilePrompt();
   const Qwen3Next model = read_qwen3_next(file, packed_matrix);
   show_sizes(file, model);
-  show_kept(model.config);
-  if (!prompt.ids.empty()) show_more(prompt, flags, model);
+  show_kept(config);
+  if (!continues) return 0;
+  const std::size_t most = prompt.room(flags.tokens, config.T_max);
+  Qwen3NextState state(config, prompt.ids.size() + most);
+  show_continuation(prompt, config.V, most, [&](std::span<const int> ids, Matrix logits) {
+    const Tensor<2> stream = qwen3_next_stream(ids, model, state);
+    matmul_bt(ConstMatrix(stream).rows_from(stream.shape(0) - 1, 1), model.output(), logits);
+  });
   return 0;
 }
 
