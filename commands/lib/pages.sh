@@ -26,7 +26,12 @@ T2T_BUILD=$build T2T_CHECK=${1:-} PYTHONPATH=weaving PYTHONDONTWRITEBYTECODE=1 \
 weaving() { "$venv/bin/python" "weaving/$1" "${@:2}"; }
 weaving way.py check || die "a page is not as docs/README.md wants it (see above)"
 weaving figures.py || die "a figure is not as a page can show it (see above)"
-weaving links.py ./*.md ../README.md ||
+translated=()
+shopt -s nullglob
+for first in ./*/index.md; do # the pages of another language
+  translated+=("${first%/*}"/*.md)
+done
+weaving links.py ./*.md ../README.md "${translated[@]}" ||
   die "a page links to something that does not exist (see above)"
 weaving prose.py ||
   die "a page uses a word too often, or a word of our own where the field has one (see above)"

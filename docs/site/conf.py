@@ -5,21 +5,26 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import stage  # noqa: E402
 
 project = "Tensor to Token"
 author = "Tensor to Token"
-language = "en"
 root_doc = "index"
 extensions = ["myst_parser", "sphinx_copybutton", "sphinxext.opengraph", "mathml", "legend", "extras"]
+language = os.environ.get("T2T_SITE_LANGUAGE", stage.FIRST)
+edition = stage.Edition(language)
 address = os.environ.get("T2T_SITE_ADDRESS", "")  # where the site will be published, if anywhere
+address += edition.folder if address else ""
 
 myst_enable_extensions = ["dollarmath", "amsmath", "attrs_block"]
 myst_heading_anchors = 4
 myst_heading_slug_func = "stage.slug"
 myst_url_schemes = {
     "http": None, "https": None, "mailto": None,
-    "source": {"url": "source/{{path}}", "classes": ["source"]},
-    "line": {"url": "source/{{path}}#{{fragment}}", "classes": ["source"]},
+    "source": {"url": edition.up + "source/{{path}}", "classes": ["source"]},
+    "source-line": {"url": edition.up + "source/{{path}}#{{fragment}}", "classes": ["source"]},
+    "page": {"url": "{{path}}"},
+    "page-line": {"url": "{{path}}#{{fragment}}"},
 }
 suppress_warnings = ["myst.header", "misc.highlighting_failure"]
 

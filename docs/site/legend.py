@@ -1,14 +1,19 @@
 """Each letter of the legend tells its meaning when it is pointed at: in prose, in tables, in shapes like [T, H, D], and
-in the comments of listings. The letters and their meanings are the table in docs/README.md.
+in the comments of listings. The letters and their meanings are the table in docs/README.md, or in the README.md of another
+language's folder; without such a table, the letters of that language's pages tell nothing.
 """
 import html
-import pathlib
+import os
 import re
 
 from docutils import nodes
 
-README = (pathlib.Path(__file__).resolve().parents[1] / "README.md").read_text()
-LEGEND = {letter: meaning.strip() for letter, meaning in re.findall(r"\| ([A-Z]) \| ([^|]+)", README)}
+import stage
+
+EDITION = stage.Edition(os.environ.get("T2T_SITE_LANGUAGE", stage.FIRST))
+README = EDITION.pages["README"].read_text() if "README" in EDITION.pages else ""
+NUMBER_OF = "the number of " if EDITION.is_first else ""
+LEGEND = {letter: NUMBER_OF + meaning.strip() for letter, meaning in re.findall(r"\| ([A-Z]) \| ([^|]+)", README)}
 # A letter by itself. Other pages' matrices are called B, too: of that letter only what is plainly the batch counts.
 ALONE = re.compile(r"(?<![\w.+'’^{\\-])(?:B(?=·[TGHL]|, [THGS]| = \d|=\d| sequences)|[TCHGDFVLS])(?![\w+'’]|\.\d)")
 SHAPE = re.compile(r"\[[TBCHGDFVLSNEP0-9 ,·/()+−-]+\]")
@@ -20,17 +25,17 @@ OTHERS = {"15_gpu": "BC", "13_flash_backward": "LD", "17_fine_tuning": "B", "17_
 def meanings(formula):
     """ "D: channels of a head, …" for the letters of a formula. """
     letters = dict.fromkeys(re.findall(r"(?<![\\A-Za-z_^{])([TCHGDFVLS])(?![A-Za-z}])", formula))
-    return html.escape("; ".join(f"{letter}: the number of {LEGEND[letter]}" for letter in letters))
+    return html.escape("; ".join(f"{letter}: {LEGEND[letter]}" for letter in letters if letter in LEGEND))
 
 
 def _marked(text, pattern, skip):
     """The text as nodes, with the letters that the pattern finds as abbreviations."""
     at, made = 0, []
     for match in pattern.finditer(text):
-        if match[0] in skip:
+        if match[0] in skip or match[0] not in LEGEND:
             continue
         made += [nodes.Text(text[at:match.start()])] if match.start() > at else []
-        made.append(nodes.abbreviation(match[0], match[0], explanation=f"the number of {LEGEND[match[0]]}"))
+        made.append(nodes.abbreviation(match[0], match[0], explanation=LEGEND[match[0]]))
         at = match.end()
     return made + [nodes.Text(text[at:])] if made else None
 
@@ -58,7 +63,7 @@ def mark(app, doctree, docname):
 def _comment(match):
     def shape(found):
         return re.sub(r"(?<![A-Za-z])[BTCHGDFVLS](?![A-Za-z])",
-                      lambda m: f'<abbr title="the number of {html.escape(LEGEND[m[0]])}">{m[0]}</abbr>', found[0])
+                      lambda m: f'<abbr title="{html.escape(LEGEND[m[0]])}">{m[0]}</abbr>' if m[0] in LEGEND else m[0], found[0])
     return SHAPE.sub(shape, match[0])
 
 
