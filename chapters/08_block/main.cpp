@@ -87,7 +87,7 @@ void show_costs(const BlockSettings& settings, std::size_t T) {
   };
   add("norm 1", costs.attention_norm);
   add("q, k, v", costs.projections);
-  add("scores, values", costs.attention);
+  add("scores, means", costs.attention);
   add("o", costs.output);
   add("norm 2", costs.feed_forward_norm);
   add("feed-forward", costs.feed_forward);
@@ -97,7 +97,7 @@ void show_costs(const BlockSettings& settings, std::size_t T) {
   fmt::print("\n");
   print_paragraph(fmt::format(
       "These are the costs of {} tokens in one call. Only matrix products are counted, so the "
-      "norms' work is left out. Scores and values have no parameters, and only their work grows "
+      "norms' work is left out. Scores and means have no parameters, and only their work grows "
       "with the square of the number of tokens.",
       T));
 }

@@ -57,7 +57,7 @@ struct Sequence {
   std::size_t id, arrival;
   Request request;
   std::vector<int> tokens;         // the prompt and the answer so far
-  std::size_t computed = 0;        // how many of them have keys and values, in pages or copies
+  std::size_t computed = 0;        // how many of them have keys and values, in pages or swap space
   std::vector<std::size_t> table;  // of their pages
   std::size_t index = 0;           // among the running sequences
   Random random;

@@ -62,7 +62,7 @@ class Sequences {
   /// The keys and values that a waiting sequence already has.
   struct Prefix {
     std::vector<std::size_t> shared = {};     // pages of the tree
-    std::size_t computed = 0;                 // tokens, in these pages and in copies
+    std::size_t computed = 0;                 // tokens, in these pages and the two below
     std::optional<std::size_t> to_copy = {};  // the page of a running sequence after these pages
     std::vector<PageCopy> swapped = {};       // of all its pages, if it was preempted
   };

@@ -26,8 +26,8 @@
 //
 // A preempted sequence gives its pages back and waits. The tokens that it was to read in this step
 // return to the budget. The new pages for those tokens are free again, and so are its `freed`
-// pages. Later the sequence reads its tokens again, except for those that it finds in pages or
-// copies.
+// pages. Later the sequence reads its tokens again, except for those that it finds in cached
+// pages or in the copies of its swapped pages.
 //
 // The oldest sequence therefore advances at least in every second step, and ends eventually; then
 // another is the oldest, so no sequence waits forever. Only a sequence that needs more pages than
@@ -48,7 +48,7 @@ struct ScheduledSequence {
   std::size_t id;
   std::size_t arrival;    // the smaller, the older; no two sequences have the same
   std::size_t known;      // its tokens: the prompt, and the answer so far
-  std::size_t computed;   // how many of these have keys and values, in pages or copies
+  std::size_t computed;   // how many of these have keys and values, in pages or swap space
   std::size_t pages;      // pages in its table, at least enough for the computed tokens
   std::size_t freed = 0;  // pages that a running sequence's preemption makes available
   /// Available pages that a waiting sequence's admission would use for its computed tokens: pages
@@ -75,7 +75,7 @@ struct StepPlan {
 
 /// The plan, by the rules at the top of this file. `running`, at most `sequences` of them, and
 /// `waiting` come in any order. A waiting sequence has no pages yet: its `computed` and `pages` say
-/// what it will have as soon as it is admitted, in pages of other sequences and in copies. `free`
+/// what it will have as soon as it is admitted, in shared pages and in pages copied for it. `free`
 /// is how many pages are free or can be evicted. The `claimed` pages of a waiting sequence still
 /// count in `free`. It is admitted if `claimed` plus the new pages for all its tokens is at most
 /// `free`; then `claimed` plus the new pages for its chunk are subtracted. Throws
