@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# pages.sh [--check]: puts listings, outputs and numbers into the pages, whose programs are built;
-# with --check it changes nothing, and fails if a page is stale. Then it checks the links between
-# pages, and counts words that the style of pages replaces.
+# pages.sh [--check] [PAGE ...]: puts listings, outputs and numbers into all pages, or into these,
+# whose programs are built; with --check it changes nothing, and fails if a page is stale. Then it
+# checks the links between pages, and counts words that the style of pages replaces.
 set -euo pipefail
 source "$(dirname "$0")/building.sh"
-how=(-r) edited= # -r replaces the pages, which cog would do even with --check
-if [[ $# != 0 ]]; then
+how=(-r) edited='' check='' # -r replaces the pages, which cog would do even with --check
+if [[ ${1:-} == --check ]]; then
+  check=$1
+  shift
   edited=$(workbook edited)
   how=(--check)
   [[ -n $edited ]] || how+=(--diff)
@@ -20,8 +22,10 @@ why() {
 }
 settings
 cd "$home/docs"
-T2T_BUILD=$build T2T_CHECK=${1:-} PYTHONPATH=weaving PYTHONDONTWRITEBYTECODE=1 \
-  "$venv/bin/python" -m cogapp -p 'from weave import *' "${how[@]}" ./*.md ../README.md ||
+pages=("$@" mistakes.md)
+[[ $# != 0 ]] || pages=(./*.md ../README.md)
+T2T_BUILD=$build T2T_CHECK=$check PYTHONPATH=weaving PYTHONDONTWRITEBYTECODE=1 \
+  "$venv/bin/python" -m cogapp -p 'from weave import *' "${how[@]}" "${pages[@]}" ||
   die "$(why)"
 weaving() { "$venv/bin/python" "weaving/$1" "${@:2}"; }
 weaving way.py check || die "a page is not as docs/README.md wants it (see above)"

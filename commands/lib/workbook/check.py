@@ -5,8 +5,8 @@ import json
 import pathlib
 import sys
 
-from workbook import (book, checks, cpp, diagnosis, judge, one_function, parts_list, progress,
-                      start, telling)
+from workbook import (book, callers, checks, cpp, diagnosis, judge, one_function, parts_list,
+                      progress, start, telling)
 
 
 def main(*words) -> None:
@@ -59,6 +59,9 @@ def parts(what):
         if not book.begun(name, part):
             book.die(f"{book.shown(book.theirs(name, part))} is not begun. "
                      f"Begin with: ./learn start {name[:2]} {part}")
+        if not callers.of(name, part):
+            book.die(f"tests/workbook/calls.json does not say which checks call {part}. "
+                     f"./learn test {name[:2]} --record finds them")
     if not what:  # a chapter's parts are begun together, and some may wait
         pairs = [pair for pair in pairs if not start.is_untouched(*pair)] or pairs[:1]
     if not pairs:

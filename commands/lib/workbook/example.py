@@ -85,7 +85,7 @@ def begin(chapter: str, part: str) -> None:
             book.die(f"{book.shown(file)} does not build as it was written. That is a fault of the "
                      "book.")
     start.export_compile_commands()
-    book.say(f"Write cases in {book.shown(file)} with docs/{chapter}.md beside it. "
+    book.say(f"Write cases in {book.shown(file)} with {start.pages_of(chapter, part)} beside it. "
              f"Then, to try them: ./learn example {chapter[:2]} {part}")
 
 

@@ -6,6 +6,8 @@ import sys
 
 from workbook import book, checks, cpp, diagnosis, edited, judge, pages
 
+MPIRUN = r"^-{60,}$"  # below such a line, mpirun says that a program ended with an error
+
 
 def tell(verdict: judge.Verdict) -> None:
     """Prints a verdict for a person."""
@@ -59,9 +61,10 @@ def tell_help(verdict: judge.Verdict) -> None:
         tell_mistake(verdict)
         if verdict.word == "fails" and result.ended and not verdict.unwritten:
             book.say(f'\nLater, in the check "{result.running}", it {result.ended}.')
-    if result and result.printed and verdict.word != "is not written":
+    printed = result and re.split(MPIRUN, result.printed, maxsplit=1, flags=re.M)[0].strip()
+    if printed and verdict.word != "is not written":
         print("\n  In all checks together the part printed, at the end:")
-        for line in result.printed.splitlines()[-5:]:
+        for line in printed.splitlines()[-5:]:
             print(f"    {re.sub(r'[^ -~]', '?', line)[:74]}")
 
 
