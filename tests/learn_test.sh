@@ -201,8 +201,13 @@ takes_not window "$build/10_pretrained" --prompt x --window 9
 refuses "--window: wanted --perplexity or --perplexity-by-position too" "$build/10_pretrained" --window 9
 refuses "--importance: wanted --quantize too" "$quantization" --importance empty.txt
 tuning=$build/17_fine_tuning
-for flag in merge questions ask other model; do refuses "--$flag: wanted --fine-tune too" "$tuning" --$flag x; done
-for flag in rank epochs lessons; do refuses "--$flag: wanted --fine-tune too" "$tuning" --$flag 2; done
+for flag in merge questions ask; do refuses "--$flag: wanted --fine-tune too" "$tuning" --$flag x; done
+for flag in epochs lessons; do refuses "--$flag: wanted --fine-tune too" "$tuning" --$flag 2; done
+for flag in "other x" "model x" "rank 2"; do
+  refuses "--${flag% *}: wanted --fine-tune or --lora-rewards too" "$tuning" --$flag
+done
+for flag in "kappa 1" "merge x" "epochs 2" "save d"; do takes_not "${flag% *}" "$tuning" --lora-rewards new --$flag; done
+refuses "--lora-rate: wanted more than 0, got -1" "$tuning" --lora-rewards new --lora-rate -1
 takes_not save "$tuning" --fine-tune new --save d
 takes_not save "$build/18_experiments" --experiment norms --save d
 training=$build/13_training

@@ -30,11 +30,11 @@ static void for_each_adapted(const LoraOptions& options, const Config& config,
   });
 }
 
-LoraTrainer::LoraTrainer(Model model, const LoraOptions& options)
+LoraTrainer::LoraTrainer(Model model, const LoraOptions& options, TrainingFunctions functions)
     : options_(options),
       model_(std::move(model)),
       adapted_(draw_factors()),
-      passes_(model_.config(), options.B, options.T),
+      passes_(model_.config(), options.B, options.T, std::move(functions)),
       gradients_(zeros_of(model_.config(),
                           [&](const TensorInfo& info) { return is_adapted(options, info); })),
       optimizer_({options.schedule, options.adamw, options.clip}, list_of(&Factor::x),
@@ -106,12 +106,18 @@ void LoraTrainer::pull_gradients() {
 StepReport LoraTrainer::step_on(const Batch& batch) {
   const std::size_t learned = count_learned(batch.targets);
   expect(learned > 0, "targets that are to be learned", "at least 1", 0);
+  StepReport report = step_on(batch, 1 / float(learned));
+  report.loss /= double(learned);
+  return report;
+}
+
+StepReport LoraTrainer::step_on(const Batch& batch, float scale) {
   for_each_adapted(options_, model_.config(), gradients_,
                    [](const TensorInfo&, Tensor<2>& dw) { dw.fill(0); });
   optimizer_.begin_step();
-  const double sum = passes_.add(model_, batch, 1 / float(learned), gradients_);
+  const double sum = passes_.add(model_, batch, scale, gradients_);
   pull_gradients();
-  const StepReport report = optimizer_.end_step(sum / double(learned));
+  const StepReport report = optimizer_.end_step(sum);
   put_weights();
   return report;
 }

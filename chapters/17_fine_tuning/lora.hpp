@@ -33,12 +33,15 @@ struct LoraOptions {
 
 class LoraTrainer {
  public:
-  /// Throws std::invalid_argument when rank is 0 or larger than the smaller side of a matrix, for
-  /// an unknown matrix name, for no names, for bad settings of a step, and as Gradients does.
-  LoraTrainer(Model model, const LoraOptions& options);
+  /// `functions` are those of Gradients, for a caller with another loss. Throws
+  /// std::invalid_argument when rank is 0 or larger than the smaller side of a matrix, for an
+  /// unknown matrix name, for no names, for bad settings of a step, and as Gradients does.
+  LoraTrainer(Model model, const LoraOptions& options, TrainingFunctions functions = {});
 
   /// One step on a batch, as Trainer::step_on, with the mean over its targets to be learned.
   StepReport step_on(const Batch& batch);
+  /// One step against the gradient of scale · Σ loss. The report's loss is Σ loss.
+  StepReport step_on(const Batch& batch, float scale);
   /// Mean loss over a batch's targets to be learned, in nats.
   double loss_of(const Batch& batch);
 

@@ -2,6 +2,7 @@
 // a real model learns the answers to questions; with --preferences and --rewards a small one learns
 // sums from pairs of answers and from rewards.
 #include "13_training/program/chosen_text.hpp"
+#include "17_fine_tuning/program/lora_rewards.hpp"
 #include "17_fine_tuning/program/lora_task.hpp"
 #include "17_fine_tuning/program/sums_tasks.hpp"
 #include "17_fine_tuning/shows/show_adapter.hpp"
@@ -14,6 +15,7 @@ using namespace t2t;
 int main(int argc, char** argv) {
   LoraFlags flags;
   SumFlags sums;
+  LoraRewardFlags lora_rewards;
   Program program(
       "17_fine_tuning",
       "Teaches a trained model something more, with LoRA: two thin matrices are trained "
@@ -22,6 +24,7 @@ int main(int argc, char** argv) {
       "does to each token.");
   add_flags(program, flags);
   add_flags(program, sums);
+  add_flags(program, lora_rewards);
   program.has_solutions(solutions);
   const Task tour = {"", {"seed", "save"}, [&] {
                        show_adapter_sizes();
@@ -31,7 +34,8 @@ int main(int argc, char** argv) {
                        program.save("losses", show_small_adapters(text_of({}), program.seed()));
                        return 0;
                      }};
-  return program.run_tasks(argc, argv,
-                           {{fine_tune_task(program, flags), preferences_task(program, sums),
-                             rewards_task(program, sums), tour}});
+  return program.run_tasks(
+      argc, argv,
+      {{fine_tune_task(program, flags), preferences_task(program, sums),
+        rewards_task(program, sums), lora_rewards_task(program, lora_rewards, flags, sums), tour}});
 }

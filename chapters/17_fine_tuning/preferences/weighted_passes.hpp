@@ -2,15 +2,12 @@
 //
 //   log_p      forward                    ln p of each target: what DPO and GRPO compute weights
 //   from add        forward and backward       the gradients of Σ weight·(−ln p)
-//
-// Chapter 13's passes hand the head's logits to a function that they are given, some rows at a
-// time. Here it is weighted_loss_rows, which needs the rows' place in the batch to find their
-// weights.
 #pragma once
 
 #include <vector>
 
 #include "13_training/backward/model_backward.hpp"
+#include "17_fine_tuning/preferences/batch_loss.hpp"
 
 namespace t2t {
 
@@ -18,7 +15,6 @@ class WeightedPasses {
  public:
   /// For B sequences of T tokens. Throws as Gradients does.
   WeightedPasses(const Config& config, std::size_t B, std::size_t T);
-  WeightedPasses(const WeightedPasses&) = delete;  // the passes hold a pointer to this object
 
   /// ln p of each target, and 0 for targets that are not learned: [B·T], valid until the next call.
   /// Throws as Gradients::loss does.
@@ -31,12 +27,7 @@ class WeightedPasses {
              ModelWeights& gradients);
 
  private:
-  /// The loss of some neighbouring rows of the batch, whose targets are part of the batch's.
-  double loss_of_rows(Matrix logits, std::span<const int> targets);
-
-  const Batch* batch_ = nullptr;  // of the current call
-  ConstRow weights_;              // [B·T], or empty while ln p alone is wanted
-  std::vector<double> log_p_;     // [B·T]; −ln p while a pass runs
+  BatchLoss loss_;
   Gradients passes_;
 };
 

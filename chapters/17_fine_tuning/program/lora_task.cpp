@@ -49,16 +49,19 @@ static std::vector<std::string> split_words(const std::string& text) {
   return words;
 }
 
+LoraOptions lora_options(const LoraFlags& flags) {
+  return {
+      .rank = flags.rank, .alpha = 2 * float(flags.rank), .matrices = split_words(flags.matrices)};
+}
+
 static LoraOptions options_of(const LoraFlags& flags, std::size_t T, std::size_t lessons,
                               std::uint64_t seed) {
   const std::size_t steps = std::max<std::size_t>(1, flags.epochs * lessons / flags.batch);
-  return {.rank = flags.rank,
-          .alpha = 2 * float(flags.rank),
-          .matrices = split_words(flags.matrices),
-          .B = flags.batch,
-          .T = T,
-          .schedule = {flags.rate, flags.rate / 10, steps / 20, steps},
-          .seed = seed};
+  LoraOptions options = lora_options(flags);
+  options.B = flags.batch, options.T = T;
+  options.schedule = {flags.rate, flags.rate / 10, steps / 20, steps};
+  options.seed = seed;
+  return options;
 }
 
 /// All steps. Returns the tokens read per second, without the padding of batches.

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "10_pretrained/program/default_model.hpp"
+#include "17_fine_tuning/lora.hpp"
 #include "program/program.hpp"
 #include "program/tasks.hpp"
 
@@ -22,6 +23,9 @@ struct LoraFlags {
 };
 
 void add_flags(Program& program, LoraFlags& flags);
+
+/// The adapter that the flags ask for. Batches, steps and seed are the task's.
+LoraOptions lora_options(const LoraFlags& flags);
 
 /// --fine-tune.
 Task fine_tune_task(const Program& program, const LoraFlags& flags);
