@@ -9,6 +9,7 @@
 #include "13_training/differences.hpp"
 #include "14_mixture_of_experts/balance.hpp"
 #include "20_split_models/expert_layer.hpp"
+#include "20_split_models/expert_parallel/exchange_costs.hpp"
 #include "20_split_models/expert_parallel/expert_capacity.hpp"
 #include "20_split_models/expert_parallel/parallel_experts.hpp"
 #include "support/refuses.hpp"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "20_split_models/expert_layer.hpp"
+#include "20_split_models/expert_parallel/exchange_costs.hpp"
 #include "20_split_models/expert_parallel/expert_capacity.hpp"
 #include "20_split_models/expert_parallel/parallel_experts.hpp"
 

@@ -9,6 +9,7 @@
 #include "14_mixture_of_experts/mixture_network.hpp"
 #include "19_ranks/counting/costs.hpp"
 #include "19_ranks/on_ranks.hpp"
+#include "20_split_models/expert_parallel/exchange_costs.hpp"
 #include "20_split_models/expert_parallel/expert_ranges.hpp"
 #include "20_split_models/expert_parallel/expert_trainer.hpp"
 #include "20_split_models/expert_parallel/experts_elsewhere.hpp"

@@ -1,22 +1,12 @@
 #include "20_split_models/context_parallel/ring_attention.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "06_gqa/grouped_query_attention.hpp"
-#include "11_flash_attention/online_softmax.hpp"
-#include "19_ranks/collectives/messages.hpp"
 #include "shapes.hpp"
 
 namespace t2t {
-
-/// The keys and values of one rank's tokens, which travel together.
-struct KeyBlock {
-  std::size_t owner;
-  std::vector<std::size_t> positions;
-  Tensor<2> keys_values;  // [T_owner, 2·G·D]
-};
 
 static std::vector<std::size_t> positions_of(const DividedSequence& sequence, std::size_t size,
                                              std::size_t rank) {
@@ -36,36 +26,6 @@ static KeyBlock own_block(const Communicator& ranks, const DividedSequence& sequ
   return block;
 }
 
-/// Sends the block to the next rank, and returns the one that the rank before sends.
-static KeyBlock passed_on(const Communicator& ranks, const DividedSequence& sequence,
-                          const KeyBlock& block) {
-  const std::size_t owner = (block.owner + ranks.size - 1) % ranks.size;
-  KeyBlock next = {owner, positions_of(sequence, ranks.size, owner), {}};
-  next.keys_values = empty(next.positions.size(), block.keys_values.shape(1));
-  exchange(ranks, {block.keys_values.data(), block.keys_values.size()},
-           (ranks.rank + 1) % ranks.size, {next.keys_values.data(), next.keys_values.size()},
-           (ranks.rank + ranks.size - 1) % ranks.size, Purpose::other);
-  return next;
-}
-
-static float dot(ConstRow q, ConstRow k) {
-  float sum = 0;
-  for (std::size_t d = 0; d < q.size(); ++d) sum += q[d] * k[d];
-  return sum;
-}
-
-/// Lets one head of one query meet the keys of a block that are not after it.
-static void meet(OnlineSoftmax& so_far, ConstRow q, std::size_t position, const KeyBlock& block,
-                 std::size_t g, std::size_t G) {
-  const std::size_t D = q.size();
-  for (std::size_t s = 0; s < block.positions.size(); ++s) {
-    if (block.positions[s] > position) continue;
-    const ConstRow both = row(block.keys_values, s);
-    take(so_far, dot(q, both.subspan(g * D, D)) / std::sqrt(float(D)),
-         both.subspan((G + g) * D, D));
-  }
-}
-
 Tensor<2> ring_attention(const Communicator& ranks, const DividedSequence& sequence,
                          const Tensor<2>& q, const Tensor<2>& k, const Tensor<2>& v) {
   const auto& [T, order, H, G] = sequence;
@@ -81,9 +41,7 @@ Tensor<2> ring_attention(const Communicator& ranks, const DividedSequence& seque
   KeyBlock block = own_block(ranks, sequence, k, v);
   for (std::size_t step = 0; step < ranks.size; ++step) {
     if (step > 0) block = passed_on(ranks, sequence, block);
-    for (std::size_t t = 0; t < own.size(); ++t)
-      for (std::size_t h = 0; h < H; ++h)
-        meet(so_far[t * H + h], row(q, t).subspan(h * D, D), own[t], block, group_of(h, H, G), G);
+    meet_all(so_far, sequence, q, own, block);
   }
 
   Tensor<2> out = empty(own.size(), H * D);

@@ -1,6 +1,6 @@
 // Causal attention over a sequence that no rank has whole: keys and values travel on a ring.
 //
-//   p times: read the keys that are here; pass them on to the next rank
+//   p times: read the keys that are here; pass them on to the next rank (ring_step.hpp)
 //
 // Each rank keeps its own queries, and for each of them and each head an online softmax (chapter
 // 11) of the keys that it has met so far. After p − 1 exchanges, each query has met all keys. Liu
@@ -12,18 +12,9 @@
 #pragma once
 
 #include "19_ranks/counting/counts.hpp"
-#include "19_ranks/start/communicator.hpp"
-#include "20_split_models/context_parallel/token_ranges.hpp"
-#include "tensor.hpp"
+#include "20_split_models/context_parallel/ring_step.hpp"
 
 namespace t2t {
-
-/// A sequence of T tokens, divided among ranks, and its heads.
-struct DividedSequence {
-  std::size_t T;
-  TokenOrder order;
-  std::size_t H, G;  // query heads, and key and value heads
-};
 
 /// The rows of chapter 06's grouped-query attention that belong to this rank's tokens, [T_own,
 /// H·D]. All ranks must call it. Throws std::invalid_argument as chapter 06's expect_groups does,

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "14_mixture_of_experts/experts.hpp"
-#include "19_ranks/counting/counts.hpp"
 #include "19_ranks/start/communicator.hpp"
 
 namespace t2t {
@@ -46,11 +45,5 @@ Tensor<2> to_experts(const Communicator& ranks, const ChoiceExchange& exchange,
 /// to_experts does.
 Tensor<2> to_home(const Communicator& ranks, const ChoiceExchange& exchange,
                   const Tensor<2>& results);  // [received, C]
-
-/// What a rank sends. `counts` are each rank's choices of each expert that were not dropped.
-Sent counts_cost(std::size_t E, std::size_t ranks, std::size_t rank);
-/// Of rows with C elements there and back: forward, and once more backward.
-Sent rows_cost(const Tensor<2>& counts,  // [p, E]
-               std::size_t C, std::size_t rank);
 
 }  // namespace t2t

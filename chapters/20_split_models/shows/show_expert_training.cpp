@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "01_embedding/embedding.hpp"
+#include "19_ranks/counting/counts.hpp"
 #include "19_ranks/shows/ranks_text.hpp"
 #include "20_split_models/expert_parallel/expert_trainer.hpp"
 #include "20_split_models/shows/losses_table.hpp"

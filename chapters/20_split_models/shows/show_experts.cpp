@@ -8,6 +8,7 @@
 #include "19_ranks/collectives/values.hpp"
 #include "19_ranks/counting/costs.hpp"
 #include "19_ranks/shows/ranks_text.hpp"
+#include "20_split_models/expert_parallel/exchange_costs.hpp"
 #include "20_split_models/expert_parallel/expert_capacity.hpp"
 #include "20_split_models/expert_parallel/expert_ranges.hpp"
 #include "20_split_models/expert_parallel/parallel_experts.hpp"

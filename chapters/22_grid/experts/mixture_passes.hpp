@@ -16,6 +16,7 @@
 #include <functional>
 
 #include "19_ranks/collectives/range.hpp"
+#include "19_ranks/counting/counts.hpp"
 #include "20_split_models/expert_parallel/parallel_experts.hpp"
 #include "20_split_models/tensor_parallel/shard_group.hpp"
 

@@ -2,7 +2,7 @@
 
 #include "19_ranks/counting/costs.hpp"
 #include "19_ranks/sharded/sharded_step.hpp"
-#include "20_split_models/expert_parallel/choice_exchange.hpp"
+#include "20_split_models/expert_parallel/exchange_costs.hpp"
 #include "20_split_models/expert_parallel/expert_ranges.hpp"
 #include "20_split_models/tensor_parallel/split_loss.hpp"
 #include "21_pipeline/stages/pipeline_costs.hpp"
