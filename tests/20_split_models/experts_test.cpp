@@ -1,9 +1,7 @@
 // Chapter 20: a layer's experts on several ranks, each with its own tokens: forward.
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "20_split_models/expert_layer.hpp"
@@ -54,44 +52,6 @@ TEST_CASE("each token's result has the bits of one rank with all tokens") {
         if (!got.error.empty()) return;
       }
   }
-}
-
-/// Choices made by hand: token t chooses experts[t·k], … with these weights.
-static Routed chosen(std::size_t E, std::size_t k, Sizes experts, const Floats& weights) {
-  const std::size_t tokens = experts.size() / k;
-  Routed routed = {xt::zeros<float>({tokens, E}), xt::zeros<float>({tokens, E}), std::move(experts),
-                   empty(tokens, k)};
-  std::ranges::copy(weights, routed.weights.begin());
-  return routed;
-}
-
-TEST_CASE("by hand: rows of two ranks go to three experts, and come back in the order they came") {
-  // Rank 0 has experts 0 and 1, rank 1 has expert 2. Rank 0's tokens choose 2 0, 1 2; rank 1's one
-  // token 1 0, of which 0 is dropped.
-  const OnRanks got = on_ranks(2, [&](const Communicator& ranks) -> Floats {
-    const bool first = ranks.rank == 0;
-    const Routed routed =
-        first ? chosen(3, 2, {2, 0, 1, 2}, {0.5, 0.5, 0.25, 0.75}) : chosen(3, 2, {1, 0}, {1, 0});
-    const ChoiceExchange exchange = exchange_counts(ranks, routed);
-    Floats all = {float(exchange.sent()), float(exchange.to[0]), float(exchange.to[1]),
-                  float(exchange.from[0]), float(exchange.from[1])};
-    for (const std::size_t e : exchange.experts) all.push_back(float(e));
-    // A row's only element says which rank's choice it is.
-    Tensor<2> rows = empty(exchange.sent(), std::size_t(1));
-    for (std::size_t r = 0; r < exchange.sent(); ++r)
-      rows(r, 0) = float(10 * ranks.rank + exchange.home.choices[r]);
-    Tensor<2> come = to_experts(ranks, exchange, rows);
-    all.insert(all.end(), come.begin(), come.end());
-    for (float& element : come) element += 100;
-    const Tensor<2> back = to_home(ranks, exchange, come);
-    all.insert(all.end(), back.begin(), back.end());
-    return all;
-  });
-  CHECK(got.error == "");
-  if (!got.error.empty()) return;
-  // Rank 0 sends itself choices 1 and 2, and rank 1 choices 0 and 3; rank 1's choice 0 comes.
-  CHECK(got.results[0] == Floats{4, 2, 2, 2, 1, 0, 1, 1, 1, 2, 10, 101, 102, 100, 103});
-  CHECK(got.results[1] == Floats{1, 1, 0, 2, 0, 0, 0, 0, 3, 110});
 }
 
 TEST_CASE("what a layer sends is the formula's: the bytes of its actual counts") {

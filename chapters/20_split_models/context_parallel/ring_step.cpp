@@ -38,13 +38,14 @@ void meet(OnlineSoftmax& so_far, ConstRow q, std::size_t position, const KeyBloc
 }
 
 void meet_all(std::span<OnlineSoftmax> so_far, const DividedSequence& sequence, const Tensor<2>& q,
-              std::span<const std::size_t> position, const KeyBlock& block) {
+              std::span<const std::size_t> positions, const KeyBlock& block) {
   const std::size_t H = sequence.H, G = sequence.G, D = q.shape(1) / H;
   expect_shape("keys_values", block.keys_values, {block.positions.size(), 2 * G * D});
-  for (std::size_t t = 0; t < position.size(); ++t)
-    for (std::size_t h = 0; h < H; ++h)
-      meet(so_far[t * H + h], row(q, t).subspan(h * D, D), position[t], block, group_of(h, H, G),
-           G);
+  for (std::size_t t = 0; t < positions.size(); ++t)
+    for (std::size_t h = 0; h < H; ++h) {
+      const ConstRow of_head = row(q, t).subspan(h * D, D);
+      meet(so_far[t * H + h], of_head, positions[t], block, group_of(h, H, G), G);
+    }
 }
 
 }  // namespace t2t

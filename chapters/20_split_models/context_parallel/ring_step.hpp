@@ -30,7 +30,7 @@ struct DividedSequence {
 struct KeyBlock {
   std::size_t owner;                   // the rank whose tokens these are
   std::vector<std::size_t> positions;  // [T_owner] of the tokens in the whole sequence
-  Tensor<2> keys_values;               // [T_owner, 2·G·D]: a token's keys, then its values
+  Tensor<2> keys_values;               // [T_owner, 2·G·D] of each token: G keys, then G values
 };
 
 /// Sends the block to the next rank, and returns the one that the rank before sends. Rank 0 comes
@@ -39,8 +39,9 @@ struct KeyBlock {
 KeyBlock passed_on(const Communicator& ranks, const DividedSequence& sequence,
                    const KeyBlock& block);
 
-/// Lets one head of one query meet the keys of a block that are not after it. Checks nothing: key
-/// head g must be below G, and q must have the D elements of a head.
+/// Lets one head of one query meet a block: of each key of head g that is not after the query, it
+/// takes the score, q·k / √D, and the value. Checks nothing: g must be below G, and q must have the
+/// D elements of a head.
 void meet(OnlineSoftmax& so_far, ConstRow q, std::size_t position, const KeyBlock& block,
           std::size_t g, std::size_t G);
 
@@ -48,8 +49,8 @@ void meet(OnlineSoftmax& so_far, ConstRow q, std::size_t position, const KeyBloc
 /// has a row of 2·G·D elements for each of its positions.
 void meet_all(std::span<OnlineSoftmax> so_far,  // [T_own·H]: token t's head h is number t·H + h
               const DividedSequence& sequence,
-              const Tensor<2>& q,                     // [T_own, H·D]
-              std::span<const std::size_t> position,  // [T_own] of each query in the whole sequence
+              const Tensor<2>& q,                      // [T_own, H·D]
+              std::span<const std::size_t> positions,  // [T_own] of the queries in the sequence
               const KeyBlock& block);
 
 }  // namespace t2t
