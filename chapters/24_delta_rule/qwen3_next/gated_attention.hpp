@@ -15,29 +15,11 @@
 #include "03_rope/rope.hpp"
 #include "05_kv_cache/kv_cache.hpp"
 #include "06_gqa/fast/grouped_rows.hpp"
-#include "weight.hpp"
+#include "24_delta_rule/qwen3_next/gated_settings.hpp"
 
 namespace t2t {
 
-struct GatedAttentionSettings {
-  std::size_t C, H, G, D;
-  std::size_t R;      // channels of a head that are rotated, an even number of at most D
-  float eps = 1e-6f;  // of the norms of q and k
-};
-
-struct GatedAttentionWeights {
-  Weight w_q;                // [2·H·D, C]: of each head q, then the gate
-  Weight w_k, w_v;           // [G·D, C]
-  Tensor<1> q_gain, k_gain;  // [D], shared by all heads
-  Weight w_o;                // [C, H·D]
-};
-
-/// Throws std::invalid_argument, naming the value, when a size is 0, when G does not divide H, when
-/// R is not an even number from 2 to D, and unless eps is a finite number above 0.
-void expect_gated(const GatedAttentionSettings& settings);
-
-/// The formula, for a whole text: [T, C]. Throws std::invalid_argument when shapes disagree, and as
-/// expect_gated does.
+/// The formula, for a whole text: [T, C]. Throws std::invalid_argument as expect_gated_call does.
 Tensor<2> gated_attention(const Tensor<2>& x,  // [T, C]
                           const GatedAttentionWeights& weights,
                           const GatedAttentionSettings& settings,
