@@ -38,6 +38,53 @@ static RopeTable table_of(const GatedAttentionSettings& s, size_t S) {
   return rope_table(S, rope_frequencies(s.R, 50));
 }
 
+static constexpr double u = 0x1p-24;  // one rounding of a number up to 1
+
+/// At position 1, pair 0 makes a quarter turn and pair 1 a half turn.
+static RopeTable turns(size_t pairs) {
+  const double pi = std::acos(-1.0);
+  return rope_table(2, pairs == 1 ? Frequencies{pi / 2} : Frequencies{pi / 2, pi});
+}
+
+TEST_CASE("by hand: each head gets its norm and its gain, then four of its six channels rotate") {
+  // The root mean square is 2 in both heads: (2, 1, ½, ½, ½, ½) and six times 1, then the gain.
+  // Channel 0 pairs with 2, and 1 with 3. A quarter turn makes (a, b) (−b, a).
+  const GatedAttentionSettings s{.C = 1, .H = 2, .G = 1, .D = 6, .R = 4};
+  const Tensor<2> x = {{4, 2, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2}};
+  const Tensor<1> gain = {2, 1, 1, 1, 1, 3};
+  // eps changes the root by an eighth of 1e-6 of it. A norm, a gain and a turn round eight times.
+  const double bound = 4 * (1e-6 / 8 + 8 * u);
+  CHECK(all_close(ready_heads(x, gain, s, turns(2), 0),
+                  Tensor<2>{{4, 1, 0.5f, 0.5f, 0.5f, 1.5f, 2, 1, 1, 1, 1, 3}}, bound));
+  CHECK(all_close(ready_heads(x, gain, s, turns(2), 1),
+                  Tensor<2>{{-0.5f, -1, 4, -0.5f, 0.5f, 1.5f, -1, -1, 2, -1, 1, 3}}, bound));
+}
+
+TEST_CASE("by hand: of each head W_q makes a query and then its gate, which stays as it is") {
+  // (1, 7), (7, −1) and (−1, 7) have root mean square 5. At position 1, (a, b) becomes (−b, a).
+  const GatedAttentionSettings s{.C = 1, .H = 2, .G = 1, .D = 2, .R = 2};
+  const GatedAttentionWeights w{
+      .w_q = Weight(Tensor<2>{{1}, {7}, {20}, {30}, {7}, {-1}, {40}, {50}}),
+      .w_k = Weight(Tensor<2>{{-1}, {7}}),
+      .w_v = Weight(Tensor<2>{{8}, {9}}),
+      .q_gain = {1, 1},
+      .k_gain = {10, 10},
+      .w_o = Weight(zeros(1, 4))};
+  const GatedHeads in = gated_heads({{1}}, w, s, turns(1), 1);
+  // eps changes the root by 1e-6 / 50 of it.
+  const double bound = 1e-6 / 50 + 8 * u;
+  CHECK(all_close(in.q, Tensor<2>{{-1.4f, 0.2f, 0.2f, 1.4f}}, 2 * bound));
+  CHECK(all_close(in.z, Tensor<2>{{20, 30, 40, 50}}, 0));
+  CHECK(all_close(in.k, Tensor<2>{{-14, -2}}, 14 * bound));
+  CHECK(all_close(in.v, Tensor<2>{{8, 9}}, 0));
+}
+
+TEST_CASE("by hand: gates of 3/4 and 1/2") {
+  const Tensor<2> z = {{std::log(3.0f), 0}};
+  CHECK(all_close(through_gate({{3, 4}}, z, Weight(Tensor<2>{{1, 10}, {1, 0}})),
+                  Tensor<2>{{2.25f + 20, 2.25f}}, 8 * u * 22.25));
+}
+
 TEST_CASE("by hand: a gate of one token, whose value passes attention unchanged") {
   // v = 3·x, and the gate is sigmoid(ln 3·x) = 3/4 for x = 1. One key has all of the weight.
   const GatedAttentionSettings s{.C = 1, .H = 1, .G = 1, .D = 2, .R = 2};
@@ -49,6 +96,25 @@ TEST_CASE("by hand: a gate of one token, whose value passes attention unchanged"
                                 .k_gain = {1, 1},
                                 .w_o = Weight(Tensor<2>{{1, 10}})};
   CHECK(all_close(gated_attention({{1}}, w, s, table_of(s, 1)), Tensor<2>{{2.25f + 20}}, 1e-5));
+}
+
+TEST_CASE("by hand: a step takes the mean of its value and of the one in the cache") {
+  // Keys of 0 get equal weights. Values are (3·x, 4·x). The gate is (½, ½).
+  const GatedAttentionSettings s{.C = 1, .H = 1, .G = 1, .D = 2, .R = 2};
+  const GatedAttentionWeights w{.w_q = Weight(Tensor<2>{{1}, {2}, {0}, {0}}),
+                                .w_k = Weight(Tensor<2>{{0}, {0}}),
+                                .w_v = Weight(Tensor<2>{{3}, {4}}),
+                                .q_gain = {1, 1},
+                                .k_gain = {1, 1},
+                                .w_o = Weight(Tensor<2>{{1, 10}})};
+  KvCache cache = make_kv_cache(1, 2, 2);
+  GroupedScratch scratch(1, 2, 1, 2);
+  const RopeTable rope = table_of(s, 2);
+  CHECK(all_close(gated_attention_step({{1}}, w, s, rope, cache, scratch), Tensor<2>{{1.5f + 20}},
+                  8 * u * 21.5));
+  CHECK(all_close(gated_attention_step({{3}}, w, s, rope, cache, scratch), Tensor<2>{{3 + 40}},
+                  8 * u * 43));
+  CHECK(cache.length == 2);
 }
 
 /// One output in float64, element by element.
@@ -155,6 +221,9 @@ TEST_CASE("sizes and shapes that can't be are refused by name, and the cache sta
   w.w_q = zeros(20, 6);
   REFUSES(gated_attention(zeros(2, 6), w, right, table_of(right, 2)),
           "w_q: wanted shape [40, 6], got [20, 6]");
+  REFUSES(gated_attention_step(zeros(2, 6), w, right, table_of(right, 2), cache, scratch),
+          "w_q: wanted shape [40, 6], got [20, 6]");
+  CHECK(cache.length == 0);
 }
 
 }  // namespace t2t::gated_attention_test

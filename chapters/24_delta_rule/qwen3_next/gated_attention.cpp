@@ -8,17 +8,9 @@
 
 namespace t2t {
 
-/// What attention reads, and the gates.
-struct GatedHeads {
-  Tensor<2> q, z;  // [T, H·D]
-  Tensor<2> k, v;  // [T, G·D]
-};
-
 // [attention]
-/// Normalizes each head of q or k, and rotates the first R of its channels.
-static Tensor<2> ready_heads(ConstMatrix x, const Tensor<1>& gain,
-                             const GatedAttentionSettings& settings, const RopeTable& rope,
-                             std::size_t start) {
+Tensor<2> ready_heads(ConstMatrix x, const Tensor<1>& gain, const GatedAttentionSettings& settings,
+                      const RopeTable& rope, std::size_t start) {
   const std::size_t D = settings.D, R = settings.R;
   Tensor<2> ready = empty(x.rows, x.cols);  // [T, heads·D]
   for (std::size_t from = 0; from < x.cols; from += D) {
@@ -29,9 +21,9 @@ static Tensor<2> ready_heads(ConstMatrix x, const Tensor<1>& gain,
   return ready;
 }
 
-static GatedHeads gated_heads(const Tensor<2>& x, const GatedAttentionWeights& weights,
-                              const GatedAttentionSettings& settings, const RopeTable& rope,
-                              std::size_t start) {
+GatedHeads gated_heads(const Tensor<2>& x, const GatedAttentionWeights& weights,
+                       const GatedAttentionSettings& settings, const RopeTable& rope,
+                       std::size_t start) {
   const std::size_t T = x.shape(0), H = settings.H, D = settings.D;
   const Tensor<2> both = matmul_bt(x, weights.w_q);  // [T, 2·H·D]: of each head q, then its gate
   Tensor<2> q = empty(T, H * D), z = empty(T, H * D);
@@ -45,10 +37,9 @@ static GatedHeads gated_heads(const Tensor<2>& x, const GatedAttentionWeights& w
           matmul_bt(x, weights.w_v)};
 }
 
-static Tensor<2> through_gate(const Tensor<2>& heads, const Tensor<2>& z,
-                              const GatedAttentionWeights& weights) {
+Tensor<2> through_gate(const Tensor<2>& heads, const Tensor<2>& z, const Weight& w_o) {
   const Tensor<2> gated = heads / (1 + xt::exp(-z));  // [T, H·D]
-  return matmul_bt(gated, weights.w_o);
+  return matmul_bt(gated, w_o);
 }
 
 Tensor<2> gated_attention(const Tensor<2>& x, const GatedAttentionWeights& weights,
@@ -57,7 +48,7 @@ Tensor<2> gated_attention(const Tensor<2>& x, const GatedAttentionWeights& weigh
   const GatedHeads in = gated_heads(x, weights, settings, rope, 0);
   return through_gate(
       grouped_query_attention(in.q, in.k, in.v, settings.H, settings.G, Mask::causal), in.z,
-      weights);
+      weights.w_o);
 }
 
 Tensor<2> gated_attention_step(const Tensor<2>& x, const GatedAttentionWeights& weights,
@@ -71,7 +62,7 @@ Tensor<2> gated_attention_step(const Tensor<2>& x, const GatedAttentionWeights& 
   append(cache, in.k, in.v);
   Tensor<2> heads = empty(T, H * D);  // [T, H·D]
   grouped_attention_rows(in.q, cached_heads(cache), Mask::causal, heads, scratch);
-  return through_gate(heads, in.z, weights);
+  return through_gate(heads, in.z, weights.w_o);
 }
 // [/attention]
 

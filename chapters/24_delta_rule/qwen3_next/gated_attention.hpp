@@ -19,7 +19,34 @@
 
 namespace t2t {
 
-/// The formula, for a whole text: [T, C]. Throws std::invalid_argument as expect_gated_call does.
+/// What attention reads, and the gates.
+struct GatedHeads {
+  Tensor<2> q, z;  // [T, H·D]
+  Tensor<2> k, v;  // [T, G·D]
+};
+
+/// Divides each head of q or k by its root mean square, with settings.eps, multiplies it by gain,
+/// and rotates the first R of its channels: [T, heads·D]. Row t is at position start + t. Throws
+/// std::invalid_argument as chapter 03's expect_table does.
+Tensor<2> ready_heads(ConstMatrix x,          // [T, heads·D]
+                      const Tensor<1>& gain,  // [D]
+                      const GatedAttentionSettings& settings,
+                      const RopeTable& rope,  // [S, R/2]
+                      std::size_t start);
+
+/// The products of x with W_q, W_k and W_v. The first is taken apart into q and z, and q and k
+/// are made ready by ready_heads. Throws as that does.
+GatedHeads gated_heads(const Tensor<2>& x,  // [T, C]
+                       const GatedAttentionWeights& weights, const GatedAttentionSettings& settings,
+                       const RopeTable& rope, std::size_t start);
+
+/// (heads ⊙ sigmoid(z))·W_oᵀ: [T, C]. For a z far below or above 0, the gate is 0 or 1.
+Tensor<2> through_gate(const Tensor<2>& heads,  // [T, H·D]
+                       const Tensor<2>& z,      // [T, H·D]
+                       const Weight& w_o);      // [C, H·D]
+
+/// The formula, for a whole text: [T, C]. Throws std::invalid_argument as expect_gated_call
+/// and ready_heads do.
 Tensor<2> gated_attention(const Tensor<2>& x,  // [T, C]
                           const GatedAttentionWeights& weights,
                           const GatedAttentionSettings& settings,
