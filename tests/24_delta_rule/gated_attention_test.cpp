@@ -191,12 +191,22 @@ TEST_CASE("the formula and cached steps are the sums in float64, at odd sizes") 
   }
 }
 
-TEST_CASE("a gate far below 0 closes a head, whatever it attends to") {
+TEST_CASE("by hand: a gate of 200 is 1, although e^200 is no float, and a gate of -200 is 0") {
+  CHECK(all_close(through_gate({{3, 4}}, {{200, -200}}, Weight(Tensor<2>{{1, 10}, {2, 20}})),
+                  Tensor<2>{{3, 6}}, 0));  // nothing is rounded
+}
+
+TEST_CASE("gates far below 0 close a head, and gates far above 0 open it") {
   const GatedAttentionSettings s{.C = 2, .H = 1, .G = 1, .D = 2, .R = 2};
-  GatedAttentionWeights w = some_weights(s);
-  w.w_q = Tensor<2>{{1, 0}, {0, 1}, {-200, 0}, {-200, 0}};
   const Tensor<2> x = {{1, 0.5f}, {1, -0.5f}};
-  CHECK(all_close(gated_attention(x, w, s, table_of(s, 2)), zeros(2, 2), 0));
+  const auto with_gates_of = [&](float z) {
+    GatedAttentionWeights w = some_weights(s);
+    w.w_q = Tensor<2>{{1, 0}, {0, 1}, {z, 0}, {z, 0}};
+    return gated_attention(x, w, s, table_of(s, 2));
+  };
+  CHECK(all_close(with_gates_of(-200), zeros(2, 2), 0));
+  // 1 + e^(−20) is 1 in floats.
+  CHECK(all_close(with_gates_of(200), with_gates_of(20), 0));
 }
 
 TEST_CASE("sizes and shapes that can't be are refused by name, and the cache stays as it was") {
@@ -216,6 +226,10 @@ TEST_CASE("sizes and shapes that can't be are refused by name, and the cache sta
   KvCache cache = make_kv_cache(2, 3, 5);
   GroupedScratch scratch(3, 3, 4, 5);
   CHECK_THROWS_AS(gated_attention_step(zeros(4, 6), w, right, table_of(right, 4), cache, scratch),
+                  std::invalid_argument);
+  CHECK(cache.length == 0);
+  GroupedScratch small(1, 1, 4, 5);
+  CHECK_THROWS_AS(gated_attention_step(zeros(3, 6), w, right, table_of(right, 3), cache, small),
                   std::invalid_argument);
   CHECK(cache.length == 0);
   w.w_q = zeros(20, 6);
