@@ -98,22 +98,25 @@ TEST_CASE("by hand: a gate of one token, whose value passes attention unchanged"
   CHECK(all_close(gated_attention({{1}}, w, s, table_of(s, 1)), Tensor<2>{{2.25f + 20}}, 1e-5));
 }
 
-TEST_CASE("by hand: a step takes the mean of its value and of the one in the cache") {
-  // Keys of 0 get equal weights. Values are (3·x, 4·x). The gate is (½, ½).
+TEST_CASE("by hand: a step gives 1/4 of its weight to a cached key a quarter turn away") {
+  // q and k are (1, 1) and, at position 1, (−1, 1): equal there, and at a right angle to the cached
+  // key. The gain of q makes the score √2·ln 3/√2 = ln 3. Values are (3·x, 4·x), the gates ½.
   const GatedAttentionSettings s{.C = 1, .H = 1, .G = 1, .D = 2, .R = 2};
-  const GatedAttentionWeights w{.w_q = Weight(Tensor<2>{{1}, {2}, {0}, {0}}),
-                                .w_k = Weight(Tensor<2>{{0}, {0}}),
+  const float gain = std::log(3.0f) / std::sqrt(2.0f);
+  const GatedAttentionWeights w{.w_q = Weight(Tensor<2>{{1}, {1}, {0}, {0}}),
+                                .w_k = Weight(Tensor<2>{{1}, {1}}),
                                 .w_v = Weight(Tensor<2>{{3}, {4}}),
-                                .q_gain = {1, 1},
+                                .q_gain = {gain, gain},
                                 .k_gain = {1, 1},
                                 .w_o = Weight(Tensor<2>{{1, 10}})};
   KvCache cache = make_kv_cache(1, 2, 2);
   GroupedScratch scratch(1, 2, 1, 2);
-  const RopeTable rope = table_of(s, 2);
-  CHECK(all_close(gated_attention_step({{1}}, w, s, rope, cache, scratch), Tensor<2>{{1.5f + 20}},
-                  8 * u * 21.5));
-  CHECK(all_close(gated_attention_step({{3}}, w, s, rope, cache, scratch), Tensor<2>{{3 + 40}},
-                  8 * u * 43));
+  // eps changes q and k, and so the score, by at most 2e-6 of it, and the outputs by less.
+  const double bound = 2e-6 + 16 * u;
+  CHECK(all_close(gated_attention_step({{1}}, w, s, turns(1), cache, scratch),
+                  Tensor<2>{{1.5f + 20}}, 21.5 * bound));
+  CHECK(all_close(gated_attention_step({{3}}, w, s, turns(1), cache, scratch),
+                  Tensor<2>{{3.75f + 50}}, 53.75 * bound));
   CHECK(cache.length == 2);
 }
 
