@@ -106,12 +106,12 @@ void LoraTrainer::pull_gradients() {
 StepReport LoraTrainer::step_on(const Batch& batch) {
   const std::size_t learned = count_learned(batch.targets);
   expect(learned > 0, "targets that are to be learned", "at least 1", 0);
-  StepReport report = step_on(batch, 1 / float(learned));
+  StepReport report = scaled_step_on(batch, 1 / float(learned));
   report.loss /= double(learned);
   return report;
 }
 
-StepReport LoraTrainer::step_on(const Batch& batch, float scale) {
+StepReport LoraTrainer::scaled_step_on(const Batch& batch, float scale) {
   for_each_adapted(options_, model_.config(), gradients_,
                    [](const TensorInfo&, Tensor<2>& dw) { dw.fill(0); });
   optimizer_.begin_step();

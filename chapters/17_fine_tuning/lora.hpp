@@ -41,7 +41,7 @@ class LoraTrainer {
   /// One step on a batch, as Trainer::step_on, with the mean over its targets to be learned.
   StepReport step_on(const Batch& batch);
   /// One step against the gradient of scale · Σ loss. The report's loss is Σ loss.
-  StepReport step_on(const Batch& batch, float scale);
+  StepReport scaled_step_on(const Batch& batch, float scale);
   /// Mean loss over a batch's targets to be learned, in nats.
   double loss_of(const Batch& batch);
 

@@ -12,7 +12,7 @@ LoraPolicy::LoraPolicy(Model model, const LoraOptions& options)
 StepReport LoraPolicy::step_on(const Batch& batch, ConstRow weights) {
   expect(!weights.empty(), "weights", "one for each of the batch's tokens", 0);
   loss_.begin(batch, weights);
-  return trainer_.step_on(batch, 1);
+  return trainer_.scaled_step_on(batch, 1);
 }
 
 }  // namespace t2t
