@@ -465,7 +465,9 @@ refuses "chapter 17 has nothing to measure" "$learn" bench 17
 refuses "there is no chapter '99'" "$learn" tour 99
 refuses "tour does not take '04'; usage: ./learn tour [--yes] [CHAPTER]" "$learn" tour 03 04
 refuses "tour does not take '--fast'; usage: ./learn " "$learn" tour --fast
-for word in map doctor setup docs weights; do
+refuses "there is no chapter '99'" "$learn" docs 99
+refuses "docs does not take '--fast'; usage: ./learn docs [NN ...] [--check]" "$learn" docs 03 --fast
+for word in map doctor setup weights; do
   refuses "$word does not take '03'; usage: ./learn " "$learn" "$word" 03
   refuses "$word does not take '--fast'; usage: ./learn " "$learn" "$word" --fast
 done
