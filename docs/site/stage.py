@@ -8,6 +8,7 @@ index.md, and as many translated pages as there are, each under the name of the 
 stage(edition, into, seen) writes the pages of one language, and adds to `seen` the files and folders of the book to which
 they link, each with the anchors of its lines.
 """
+import functools
 import pathlib
 import re
 import sys
@@ -48,6 +49,7 @@ class Edition:
         return next((name for name, page in self.pages.items() if page == path), None)
 
 
+@functools.cache
 def editions():
     return [Edition(FIRST), *(Edition(page.parent.name) for page in sorted(DOCS.glob("*/index.md")))]
 
