@@ -56,6 +56,11 @@ def plain(text: str) -> str:
     return text.replace("\r\n", "\n").removeprefix("\ufeff")
 
 
+def without_marks(lines: list[str]) -> list[str]:
+    """The lines but for "// [name]" and "// [/name]", between which a page quotes a source."""
+    return [line for line in lines if not re.fullmatch(r"\s*// \[/?[\w ]+\]", line)]
+
+
 @functools.lru_cache(64)
 def parsed(text: str) -> Node:
     """The tree of a text, whose places are those of the text: lines of the preprocessor are left
