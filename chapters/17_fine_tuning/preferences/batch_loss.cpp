@@ -18,10 +18,11 @@ TrainingFunctions BatchLoss::functions() {
   return functions;
 }
 
+void BatchLoss::begin(const Batch& batch) { batch_ = &batch, weights_ = {}; }
+
 void BatchLoss::begin(const Batch& batch, ConstRow weights) {
-  if (!weights.empty())
-    expect(weights.size() == losses_.size(), "weights", "one for each of the batch's tokens",
-           weights.size());
+  expect(weights.size() == losses_.size(), "weights", "one for each of the batch's tokens",
+         weights.size());
   batch_ = &batch, weights_ = weights;
 }
 

@@ -19,8 +19,9 @@ class BatchLoss {
   TrainingFunctions functions();
 
   /// What the next pass is about, whose batch and weights must outlive it. Without weights each of
-  /// them is 1. Throws std::invalid_argument unless there are B·T weights or none.
-  void begin(const Batch& batch, ConstRow weights = {});  // [B·T]
+  /// them is 1. Throws std::invalid_argument unless there are B·T weights.
+  void begin(const Batch& batch);
+  void begin(const Batch& batch, ConstRow weights);  // [B·T]
 
   /// ln p of each target in the last pass, and 0 for targets that are not learned: [B·T], valid
   /// until the next pass.

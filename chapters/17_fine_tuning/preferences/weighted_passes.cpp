@@ -1,7 +1,5 @@
 #include "17_fine_tuning/preferences/weighted_passes.hpp"
 
-#include "shapes.hpp"
-
 namespace t2t {
 
 WeightedPasses::WeightedPasses(const Config& config, std::size_t B, std::size_t T)
@@ -15,7 +13,6 @@ const std::vector<double>& WeightedPasses::log_p(const Model& model, const Batch
 
 double WeightedPasses::add(const Model& model, const Batch& batch, ConstRow weights,
                            ModelWeights& gradients) {
-  expect(!weights.empty(), "weights", "one for each of the batch's tokens", 0);
   loss_.begin(batch, weights);
   return passes_.add(model, batch, 1, gradients);
 }
