@@ -136,9 +136,9 @@ void show_waste(const Program& program) {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      fmt::format("The lengths are 300·e^x, where x is normal with deviation 0.9, but at least 16 "
-                  "and at most 2,048; their mean is {:.0f}. A token's keys and values take {:.0f} "
-                  "bytes, as in SmolLM2-135M.",
+      fmt::format("The lengths are 300·e^x, where x is normal with a standard deviation of 0.9, "
+                  "but at least 16 and at most 2,048; their mean is {:.0f}. A token's keys and "
+                  "values take {:.0f} bytes, as in SmolLM2-135M.",
                   used / double(lengths.size()), floats_a_token * 4));
 }
 
