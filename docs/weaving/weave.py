@@ -80,7 +80,7 @@ def part(path, name):
 
 
 def _listing(path, begin, lines):
-    lines = cpp.without_marks(lines)
+    lines = [line for line in lines if not cpp.is_mark(line)]
     indent = min(len(line) - len(line.lstrip()) for line in lines if line.strip())
     body = "\n".join(line[indent:] for line in lines)
     _out(f"[`{path}`](../{path}#L{begin + 1})\n\n```cpp\n{body}\n```\n")

@@ -56,9 +56,9 @@ def plain(text: str) -> str:
     return text.replace("\r\n", "\n").removeprefix("\ufeff")
 
 
-def without_marks(lines: list[str]) -> list[str]:
-    """The lines but for "// [name]" and "// [/name]", between which a page quotes a source."""
-    return [line for line in lines if not re.fullmatch(r"\s*// \[/?[\w ]+\]", line)]
+def is_mark(line: str) -> bool:
+    """Whether it is "// [name]" or "// [/name]", between which a page quotes a source."""
+    return bool(re.fullmatch(r"\s*// \[/?[\w ]+\]", line))
 
 
 @functools.lru_cache(64)

@@ -146,7 +146,7 @@ def listing(chapter: str, part: str, function):
     """The function, after the helpers that it calls."""
     texts = ["\n".join([*f.comment.splitlines(), f"{f.signature} {f.body}"])
              for f in in_source(chapter, part, function)]
-    return cpp.without_marks("\n\n".join(texts).splitlines())
+    return [line for line in "\n\n".join(texts).splitlines() if not cpp.is_mark(line)]
 
 
 def in_source(chapter: str, part: str, function):

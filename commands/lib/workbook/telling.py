@@ -167,7 +167,7 @@ def tell_source(failure: checks.Failure):
                  if re.search(r"[;{}]\s*(//.*)?$", lines[i])), len(lines) - 1)
     print(f"\n  {book.shown(pathlib.Path(failure.file))}:{failure.line}")
     for i in range(max(failure.begins, failure.line - 9), last + 1):
-        if lines[i].strip():
+        if lines[i].strip() and not cpp.is_mark(lines[i]):
             print(f"  {'>' if i >= failure.line - 1 else ' '} {lines[i]}")
 
 
@@ -178,7 +178,7 @@ def tell_lines(file, begins) -> None:
     for line in pathlib.Path(file).read_text().splitlines()[begins:begins + 12]:
         if line.startswith("}"):
             break
-        if line.strip():
+        if line.strip() and not cpp.is_mark(line):
             print(f"    {line}")
 
 
