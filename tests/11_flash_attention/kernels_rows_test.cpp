@@ -108,7 +108,7 @@ TEST_CASE("row kernels by hand: one case of each") {
   CHECK(product_of({1, 2, 3, 4}, {1, 1, 0, 1, 2, 0}, 2, 2, 3) == Numbers{3, 2, 2, 7, 4, 6});
 }
 
-/// Rows of up to 1024 numbers stay in registers.
+/// One warp processes rows of up to 1024 numbers. long_rows_test.cpp has longer ones.
 constexpr int sizes[] = {1, 31, 32, 33, 127, 576, 1024, 1025, 2100};
 
 TEST_CASE("RMSNorm and LayerNorm: float64 agrees at every width") {

@@ -145,8 +145,8 @@ void run_decode(Report& report) {
     }
 }
 
-/// The last two kernels compute the same: one of them asks for a fifth fewer bytes. Rows of 4096 do
-/// not fit into a warp's registers.
+/// The last two kernels compute the same: one of them asks for a fifth fewer bytes. Rows of 4096
+/// take the registers of four warps.
 void run_rows(Report& report) {
   if (!report.begins("rows, L2 emptied before each call")) return;
   for (const auto& [T, C] : {std::pair{2048, 576}, {131072, 576}, {65536, 4096}}) {

@@ -2,14 +2,15 @@
 //
 //   (a, b) → (a·cos − b·sin, a·sin + b·cos)     exp(x − highest) / Σ     gate / (1 + e^−gate) · up
 //
-// RoPE and softmax take a warp for each row (of a head, or of scores), as the norms do. SwiGLU
-// needs nothing of its row: a thread takes four numbers, all of which it reads before it computes.
+// Softmax takes as many warps for a row of scores as the norms do (row_parts.hpp), and RoPE one
+// warp for each row of a head. SwiGLU needs nothing of its row: a thread takes four numbers, all of
+// which it reads before it computes. Softmax of rows of over 1024 scores has never run on a GPU.
 // The table of cosines and sines comes from the host, in which angles are doubles.
 #include <stdexcept>
 #include <string>
 
-#include "04_causal_attention/kernels/warp_reduce.hpp"
 #include "11_flash_attention/kernels/row_kernels.hpp"
+#include "11_flash_attention/kernels/row_parts.hpp"
 #include "11_flash_attention/kernels/warp_row.hpp"
 #include "cuda/kernel.hpp"
 
@@ -17,7 +18,7 @@ namespace t2t {
 
 namespace {
 
-constexpr int warps = 4;        // of a block, one row for each
+constexpr int warps = 4;        // of a block of rope_kernel, one row for each
 constexpr int threads = 256;    // of a block of swiglu_kernel
 constexpr int of_a_thread = 4;  // numbers, `threads` apart
 
@@ -38,17 +39,19 @@ __global__ void rope_kernel(const float* cos, const float* sin, int start, long 
   }
 }
 
+template <int Warps>
 __global__ void softmax_kernel(const float* x, int T, int S, float* y) {
-  const long t = long(blockIdx.x) * warps + threadIdx.x / 32;
-  if (t >= T) return;
-  WarpRow row(x + t * S, S);
-  y += t * S;
+  __shared__ float of_warps[Warps];
+  const RowPart part = own_part<Warps>(S);
+  if (part.t >= T) return;
+  WarpRow row(x + part.t * S + part.first, part.size);
+  y += part.t * S + part.first;
 
   float highest = -INFINITY, sum = 0;
   row.each([&](float score, int) { highest = fmaxf(highest, score); });
-  highest = warp_max(highest);
+  highest = row_max(highest, of_warps);
   row.each([&](float score, int) { sum += expf(score - highest); });
-  sum = warp_sum(sum);
+  sum = row_sum(sum, of_warps);
   row.each([&](float score, int s) { y[s] = expf(score - highest) / sum; });
 }
 
@@ -105,7 +108,10 @@ void launch_softmax(const float* x, int T, int S, float* y) {
   expect_size("S", S);
   expect_device("x", x);
   expect_device("y", y);
-  T2T_LAUNCH(softmax_kernel, dim3(blocks_for(T, warps, "T")), dim3(32 * warps), 0, x, T, S, y);
+  launch_for_row(S, [&](auto warps) {
+    T2T_LAUNCH(softmax_kernel<warps>, blocks_of_rows<warps>(T), threads_of_rows<warps>(), 0, x, T,
+               S, y);
+  });
 }
 
 void launch_swiglu(const float* gate, const float* up, int T, int F, float* y) {
