@@ -13,7 +13,8 @@
 //   rung 9  hopper/overlapped.cu                     bf16     softmax while products run, turns
 //   rung 10 hopper/persistent.cu                     bf16     a block takes tile after tile
 //
-// Rung 6 needs compute capability 9.0 or newer (Hopper), rungs 7 to 10 need 9.0.
+// Rung 6 needs compute capability 9.0 or newer (Hopper), rungs 7 to 10 need 9.0. best_rung.hpp
+// chooses one for a prompt.
 //
 // ./learn gpu times these kernels, and page 11 shows what it recorded on an H100. No other GPU has
 // run them yet, and no GPU rungs 6 to 10.

@@ -1,5 +1,8 @@
 #include "16_server/on_gpu/runner_on_gpu.hpp"
 
+#include <fmt/format.h>
+
+#include <cstdio>
 #include <stdexcept>
 
 #include "15_serving/on_gpu/gpu_runner.hpp"
@@ -9,6 +12,7 @@ namespace t2t {
 
 ModelRunner runner_on_gpu(const Model& model, const EngineOptions& options) {
   if (!has_gpu()) throw std::runtime_error("--gpu: wanted an NVIDIA GPU with its driver, got none");
+  fmt::print(stderr, "prompts attend over pages with rung 4's tiles, on any GPU\n");
   return gpu_runner(model, options);
 }
 

@@ -5,8 +5,9 @@
 
 namespace t2t {
 
-/// As gpu_runner. Throws std::runtime_error ("--gpu: wanted an NVIDIA GPU with its driver, got
-/// none") where there is no GPU, and so on the stand-in.
+/// As gpu_runner, and says on stderr by which rung prompts attend. Throws std::runtime_error
+/// ("--gpu: wanted an NVIDIA GPU with its driver, got none") where there is no GPU, and so on the
+/// stand-in.
 ModelRunner runner_on_gpu(const Model& model, const EngineOptions& options);
 
 }  // namespace t2t

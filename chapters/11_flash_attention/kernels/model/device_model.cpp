@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "11_flash_attention/kernels/kernels.hpp"
+#include "11_flash_attention/kernels/best_rung.hpp"
 #include "11_flash_attention/kernels/uploads.hpp"
 #include "shapes.hpp"
 
@@ -87,7 +87,7 @@ void DeviceModel::attend(std::size_t l, const Run& run, std::size_t first) {
   if (run.rows <= decoded_rows(s_))
     return attend_decode(call, splits_, stretches_.data(), positions() + first);
   call.start = int(run.position), call.S = call.start + T;
-  attend_swizzle_async(call);
+  attend_prompt(call);
 }
 
 void DeviceModel::launch_layers(std::span<const Run> runs, int T) {

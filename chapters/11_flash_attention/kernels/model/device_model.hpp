@@ -7,9 +7,10 @@
 //   block:  norm, q, k and v in one product → RoPE, append → attention → x += heads·w_oᵀ
 //           norm, gate, up and SwiGLU in one product                   → x += hidden·w_downᵀ
 //
-// A prompt's chunk attends by rung 4, and up to 16 rows of queries of a group by rung 5. A step of
-// one token is always the same launches with the same arguments: it is recorded as a graph, once
-// for each sequence. gpu_state.hpp makes a ModelState of this class.
+// A prompt's chunk attends by the best rung for the GPU (best_rung.hpp), and up to 16 rows of
+// queries of a group by rung 5. A step of one token is always the same launches with the same
+// arguments: it is recorded as a graph, once for each sequence. gpu_state.hpp makes a ModelState of
+// this class.
 #pragma once
 
 #include <cstddef>

@@ -1,10 +1,15 @@
 #include "11_flash_attention/kernels/model/gpu_state.hpp"
 
+#include <fmt/format.h>
+
+#include <cstdio>
 #include <memory>
 #include <stdexcept>
 #include <utility>
 
+#include "11_flash_attention/kernels/best_rung.hpp"
 #include "11_flash_attention/kernels/model/device_model.hpp"
+#include "cuda/device.hpp"
 
 namespace t2t {
 
@@ -25,9 +30,12 @@ ModelState gpu_state(const Model& model, std::size_t S, StateOptions options,
   return ModelState(model.config(), S, std::move(options));
 }
 
-MakeState gpu_states() {
-  return {.make = [](const Model& model, std::size_t S,
-                     StateOptions options) { return gpu_state(model, S, std::move(options)); },
+MakeState gpu_states(const UploadMatrices& upload) {
+  return {.make =
+              [upload](const Model& model, std::size_t S, StateOptions options) {
+                fmt::print(stderr, "{}\n", best_rung_text(compute_capability()));
+                return gpu_state(model, S, std::move(options), upload);
+              },
           .bytes_per_element = sizeof(bf16),
           .on_cpu = false};
 }

@@ -12,7 +12,7 @@ namespace t2t {
 ModelState gpu_state(const Model& model, std::size_t S, StateOptions options = {},
                      const UploadMatrices& upload = bf16_matrices);
 
-/// The same for a program's tasks.
-MakeState gpu_states();
+/// The same for a program's tasks. Each state says on stderr by which rung its prompts attend.
+MakeState gpu_states(const UploadMatrices& upload = bf16_matrices);
 
 }  // namespace t2t

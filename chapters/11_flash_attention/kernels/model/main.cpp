@@ -8,13 +8,12 @@
 
 using namespace t2t;
 
-static ModelState state_on_gpu(const Model& model, std::size_t S, StateOptions options) {
-  if (!has_gpu()) throw std::runtime_error("--gpu: wanted an NVIDIA GPU with its driver, got none");
-  return gpu_state(model, S, std::move(options));
-}
-
 int main(int argc, char** argv) {
   MakeState on_gpu = gpu_states();
-  on_gpu.make = state_on_gpu;
+  on_gpu.make = [make = on_gpu.make](const Model& model, std::size_t S, StateOptions options) {
+    if (!has_gpu())
+      throw std::runtime_error("--gpu: wanted an NVIDIA GPU with its driver, got none");
+    return make(model, S, std::move(options));
+  };
   return run_pretrained(argc, argv, solutions, on_gpu);
 }

@@ -13,8 +13,8 @@ struct GpuProgram {
 };
 GpuProgram gpu_program();
 
-/// With the file's packed matrices on the device as they are. Each state says on stderr how much
-/// memory the matrices take there.
+/// With the file's packed matrices on the device as they are. Each state says on stderr by which
+/// rung its prompts attend, and how much memory the matrices take on the device.
 GpuProgram with_stored_matrices();
 
 }  // namespace t2t

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <utility>
 
 #include "11_flash_attention/kernels/model/gpu_state.hpp"
 #include "12_quantization/kernels/program/gpu_program.hpp"
@@ -16,11 +15,7 @@ GpuProgram with_stored_matrices() {
     fmt::print(stderr, "{}\n", size_on_device(matrices, model));
     return matrices;
   };
-  GpuProgram program{stored_matrix, gpu_states()};
-  program.make_state.make = [upload](const Model& model, std::size_t S, StateOptions options) {
-    return gpu_state(model, S, std::move(options), upload);
-  };
-  return program;
+  return {stored_matrix, gpu_states(upload)};
 }
 
 }  // namespace t2t
