@@ -59,16 +59,31 @@ inline std::vector<int> ints(const std::vector<std::size_t>& from) {
   return {from.begin(), from.end()};
 }
 
+/// The experts' products, by one of the kernels.
+struct ExpertForm {
+  const char* name;
+  decltype(&launch_expert_hidden) hidden;
+  decltype(&launch_expert_results) results;
+};
+inline const ExpertForm by_warps{"mma.sync", launch_expert_hidden, launch_expert_results};
+inline const ExpertForm by_warpgroups{"wgmma", launch_expert_hidden_warpgroups,
+                                      launch_expert_results_warpgroups};
+/// Those that this GPU can run.
+inline std::vector<ExpertForm> forms() {
+  if (compute_capability() != 90) return {by_warps};
+  return {by_warps, by_warpgroups};
+}
+
 /// What the kernels leave in memory.
 struct Ran {
   std::vector<float> hidden;   // [T·k, F], by expert
-  std::vector<float> past;     // [64, F]: what is behind hidden, where nothing may be written
+  std::vector<float> past;     // [128, F]: what is behind hidden, where nothing may be written
   std::vector<float> results;  // [T·k, C], by choice
   std::vector<float> y;        // [T, C]
 };
-inline Ran run(const Problem& p, const std::vector<int>& starts) {
+inline Ran run(const Problem& p, const ExpertForm& form, const std::vector<int>& starts) {
   const auto [T, E, k, C, F] = p.n;
-  const std::size_t rows = std::size_t(T) * std::size_t(k), spare = 64;  // a tile
+  const std::size_t rows = std::size_t(T) * std::size_t(k), spare = 128;  // a tile
   std::vector<bf16> x, gate, up, down;
   append(p.x, x);
   for (const FeedForwardWeights& expert : p.experts) {
@@ -84,8 +99,8 @@ inline Ran run(const Problem& p, const std::vector<int>& starts) {
   DeviceBuffer<bf16> hidden((rows + spare) * std::size_t(F));
   DeviceBuffer<float> results(rows * std::size_t(C)), y(std::size_t(T) * std::size_t(C));
   const ExpertRows whose{T, k, E, begin.data(), on_choices.data()};
-  launch_expert_hidden(whose, on_x.data(), on_gate.data(), on_up.data(), C, F, hidden.data());
-  launch_expert_results(whose, weights.data(), hidden.data(), on_down.data(), C, F, results.data());
+  form.hidden(whose, on_x.data(), on_gate.data(), on_up.data(), C, F, hidden.data());
+  form.results(whose, weights.data(), hidden.data(), on_down.data(), C, F, results.data());
   launch_combine(results.data(), T, k, C, y.data());
   Ran ran{{}, {}, results.download(), y.download()};
   for (const bf16 number : hidden.download())
@@ -93,7 +108,9 @@ inline Ran run(const Problem& p, const std::vector<int>& starts) {
         .push_back(__bfloat162float(number));
   return ran;
 }
-inline Ran run(const Problem& p) { return run(p, ints(p.assignment.begin)); }
+inline Ran run(const Problem& p, const ExpertForm& form) {
+  return run(p, form, ints(p.assignment.begin));
+}
 
 /// The hidden numbers of one choice in float64, and how far from them a kernel's may be.
 struct HiddenRow {

@@ -61,6 +61,21 @@ struct Rows {
   }
 };
 
+/// The experts' products, by one of the kernels.
+struct Form {
+  const char* what;
+  decltype(&launch_expert_hidden) hidden;
+  decltype(&launch_expert_results) results;
+};
+/// Those that this GPU can run.
+std::vector<Form> forms() {
+  std::vector<Form> all = {{"all three kernels", launch_expert_hidden, launch_expert_results}};
+  if (compute_capability() == 90)
+    all.push_back(
+        {"all three, by wgmma", launch_expert_hidden_warpgroups, launch_expert_results_warpgroups});
+  return all;
+}
+
 /// T tokens through all of a mixture's kernels.
 struct Tokens {
   const Experts& experts;
@@ -77,16 +92,19 @@ struct Tokens {
   DeviceBuffer<int> choices{std::span<const int>(rows.choices)};
 
   ExpertRows whose() const { return {T, n.k, n.E, begin.data(), choices.data()}; }
-  void run_hidden() {
-    launch_expert_hidden(whose(), on_x.data(), experts.on_gate.data(), experts.on_up.data(), n.C,
-                         n.F, hidden.data());
+  void run_products(const Form& form) {
+    form.hidden(whose(), on_x.data(), experts.on_gate.data(), experts.on_up.data(), n.C, n.F,
+                hidden.data());
+    form.results(whose(), on_weights.data(), hidden.data(), experts.on_down.data(), n.C, n.F,
+                 results.data());
   }
-  void run_results() {
-    launch_expert_results(whose(), on_weights.data(), hidden.data(), experts.on_down.data(), n.C,
-                          n.F, results.data());
+  /// So that nothing is right by an earlier run: new memory holds NaN.
+  void forget() {
+    hidden = DeviceBuffer<bf16>(hidden.size());
+    results = DeviceBuffer<float>(results.size());
   }
   void run_combine() { launch_combine(results.data(), T, n.k, n.C, y.data()); }
-  void run_all() { run_hidden(), run_results(), run_combine(); }
+  void run_all(const Form& form) { run_products(form), run_combine(); }
 };
 
 double dot(const bf16* a, const bf16* b, int count) {
@@ -193,11 +211,14 @@ void tell(Report& report, const Tokens& m, const char* what, const Times& times)
 
 void run_tokens(Report& report, const Experts& experts, int T) {
   Tokens m{experts, T};
-  const auto times = report.timed(
-      fmt::format("{}, T={}", experts.n.name, T), [&] { m.run_all(); },
-      [&] { return worst_error(m); }, flush_l2);
-  if (!times) return;
-  tell(report, m, "all three kernels", *times);
+  for (const Form& form : forms()) {
+    m.forget();
+    const auto times = report.timed(
+        fmt::format("{}, T={}, {}", experts.n.name, T, form.what), [&] { m.run_all(form); },
+        [&] { return worst_error(m); }, flush_l2);
+    if (!times) return;
+    tell(report, m, form.what, *times);
+  }
   const Times combine = time_calls([&] { m.run_combine(); }, flush_l2);
   const double bytes = double(m.count + std::size_t(T)) * m.n.C * sizeof(float);
   const double speed = bytes / (combine.median / 1000);

@@ -24,21 +24,16 @@ struct ExpertTiles {
   bf16 w[2][tile_weights * depth];
 };
 
-/// Up to 64 rows, all of one expert.
-struct RowTile {
-  int expert, first, rows;
-};
-
 /// One warp's sums: [strip of 16 rows, tile of weights, 8 of its rows, a lane's part of matrix d].
 using ExpertSums = float[strips][2][2][4];
 
 /// Begins to copy all tiles' columns from `column` on. What lies outside of the matrices becomes 0.
 /// rows are those of which this thread copies 16 bytes: that of its number / 8, and each 16th after
-/// it. Product is one of grouped_product.cu's.
-template <class Product>
+/// it. Product is one of expert_products.hpp's, and Tile its RowTile.
+template <class Product, class Tile>
 __device__ __forceinline__ void copy_tiles(ExpertTiles& tiles, const Product& product,
-                                           const bf16* const (&rows)[copied_rows],
-                                           const RowTile& tile, int column, int first_out) {
+                                           const bf16* const (&rows)[copied_rows], const Tile& tile,
+                                           int column, int first_out) {
   const int first = threadIdx.x / 8, chunk = threadIdx.x % 8, at = column + 8 * chunk;
   const bool inside = at < product.in;
 #pragma unroll

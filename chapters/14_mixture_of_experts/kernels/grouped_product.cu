@@ -17,88 +17,14 @@
 // H100: 207 to 266 TFLOP/s for hundreds of rows of each expert and more, and 84 to 88 % of a read's
 // bytes per second for 16 tokens.
 #include <algorithm>
-#include <cstddef>
 
+#include "14_mixture_of_experts/kernels/expert_products.hpp"
 #include "14_mixture_of_experts/kernels/expert_tiles.hpp"
 #include "14_mixture_of_experts/kernels/kernels.hpp"
 
 namespace t2t {
 
 namespace {
-
-/// Tile number `wanted`; it has no rows if there are not so many tiles. Of each 32 experts, a lane
-/// of the warp counts the tiles of one, and adds the counts of the lanes before it.
-__device__ RowTile row_tile(const int* begin, int E, int wanted) {
-  const int lane = threadIdx.x % 32;
-  for (int e = lane, before = 0; e - lane < E; e += 32) {
-    const int from = e < E ? begin[e] : 0, to = e < E ? begin[e + 1] : 0;
-    const int tiles = (to - from + tile_rows - 1) / tile_rows;
-    int sum = tiles;  // becomes the prefix sum
-    for (int apart = 1; apart < 32; apart *= 2) {
-      const int other = __shfl_up_sync(~0u, sum, apart);
-      if (lane >= apart) sum += other;
-    }
-    // Prefix sums never fall, so those above the wanted number are those of the last lanes.
-    const int found = 32 - __popc(__ballot_sync(~0u, before + sum > wanted));
-    if (found < 32) {
-      const int first = from + (wanted - before - (sum - tiles)) * tile_rows;
-      const int rows = min(tile_rows, to - first);
-      return {__shfl_sync(~0u, e, found), __shfl_sync(~0u, first, found),
-              __shfl_sync(~0u, rows, found)};
-    }
-    before += __shfl_sync(~0u, sum, 31);
-  }
-  return {E, 0, 0};
-}
-
-/// Far below zero expf(−x) is infinite, and x / infinity is −0, as it should be.
-__device__ __forceinline__ float silu(float x) { return x / (1 + expf(-x)); }
-
-/// hidden = silu(x·w_gateᵀ) ⊙ (x·w_upᵀ)
-struct HiddenProduct {
-  static constexpr int apart = 0;  // both tiles of weights are for the same columns
-  int in, out;                     // C, F
-  const int* choices;
-  int k;
-  const bf16 *x, *w_gate, *w_up;
-  bf16* hidden;
-
-  __device__ const bf16* row(int r) const { return x + std::size_t(choices[r] / k) * in; }
-  __device__ const bf16* weights(int e, int side, int column) const {
-    return (side == 0 ? w_gate : w_up) + (std::size_t(e) * out + column) * in;
-  }
-  /// Two columns of row r, from the sums of both tiles.
-  __device__ void store(int r, int column, const float* gate, const float* up) const {
-    if (column >= out) return;
-    *reinterpret_cast<uint32_t*>(hidden + std::size_t(r) * out + column) =
-        pack_bf16(silu(gate[0]) * up[0], silu(gate[1]) * up[1]);
-  }
-};
-
-/// results = weights ⊙ (hidden·w_downᵀ), each row where its choice is.
-struct ResultProduct {
-  static constexpr int apart = tile_weights;  // the second tile is for the next columns
-  int in, out;                                // F, C
-  const int* choices;
-  const float* of_choices;  // weights
-  const bf16 *hidden, *w_down;
-  float* results;
-
-  __device__ const bf16* row(int r) const { return hidden + std::size_t(r) * in; }
-  __device__ const bf16* weights(int e, int, int column) const {
-    return w_down + (std::size_t(e) * out + column) * in;
-  }
-  /// Two columns of each tile.
-  __device__ void store(int r, int column, const float* left, const float* right) const {
-    const int choice = choices[r];
-    const float weight = of_choices[choice];
-    float* to = results + std::size_t(choice) * out + column;
-    if (column < out)
-      *reinterpret_cast<float2*>(to) = make_float2(weight * left[0], weight * left[1]);
-    if (column + apart < out)
-      *reinterpret_cast<float2*>(to + apart) = make_float2(weight * right[0], weight * right[1]);
-  }
-};
 
 // [kernel]
 /// The grid is [most tiles of rows, tiles of columns]. An H100 has shared memory for 4 blocks on
@@ -107,7 +33,7 @@ template <class Product>
 __global__ void __launch_bounds__(product_threads, 4)
     grouped_product(Product product, const int* begin, int E) {
   T2T_DYNAMIC_SHARED(ExpertTiles, tiles);  // [2]
-  const RowTile tile = row_tile(begin, E, blockIdx.x);
+  const RowTile tile = row_tile<tile_rows>(begin, E, blockIdx.x);
   if (tile.rows == 0) return;
   const int first_out = blockIdx.y * (tile_weights + Product::apart);
   const bf16* rows[copied_rows];
@@ -133,7 +59,7 @@ __global__ void __launch_bounds__(product_threads, 4)
       const int r = 16 * s + 8 * half + lane / 4;
       if (r >= tile.rows) continue;
       for (int n = 0; n < 2; ++n)
-        product.store(tile.first + r, out + 8 * n, sums[s][0][n] + 2 * half,
+        product.store(product.target(tile.first + r), out + 8 * n, sums[s][0][n] + 2 * half,
                       sums[s][1][n] + 2 * half);
     }
 }
@@ -176,7 +102,7 @@ void launch_expert_results(const ExpertRows& rows, const float* weights, const b
   expect_tensor("hidden", hidden);
   expect_tensor("w_down", w_down);
   expect_tensor("results", results);
-  launch(rows, ResultProduct{F, C, rows.choices, weights, hidden, w_down, results});
+  launch(rows, ResultProduct<tile_weights>{F, C, rows.choices, weights, hidden, w_down, results});
 }
 
 }  // namespace t2t

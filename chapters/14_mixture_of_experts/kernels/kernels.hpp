@@ -48,6 +48,14 @@ void launch_expert_results(const ExpertRows& rows,
                            int C, int F,
                            float* results);  // [T·k, C]
 
+/// The same two by products of a warpgroup. Throw std::runtime_error unless the GPU's compute
+/// capability is 9.0.
+void launch_expert_hidden_warpgroups(const ExpertRows& rows, const bf16* x, const bf16* w_gate,
+                                     const bf16* w_up, int C, int F, bf16* hidden);
+void launch_expert_results_warpgroups(const ExpertRows& rows, const float* weights,
+                                      const bf16* hidden, const bf16* w_down, int C, int F,
+                                      float* results);
+
 /// Each token adds up its k results, in the order of its choices.
 void launch_combine(const float* results,  // [T·k, C]
                     int T, int k, int C,
