@@ -8,7 +8,9 @@
 
 #include "04_causal_attention/gpu_bench/gpu_problem.hpp"
 #include "11_flash_attention/kernels/kernels.hpp"
+#include "support/hashed_numbers.hpp"
 #include "support/kernels/attention_problem.hpp"
+#include "support/kernels/device_numbers.hpp"
 #include "support/refuses.hpp"
 
 namespace t2t::flash_attention_kernels_test {
@@ -44,8 +46,8 @@ class Setting {
 
 template <int P>
 static void decode_in(const AttentionCall<bf16>& call) {
-  DeviceBuffer<float> scratch(decode_scratch(call, P));
-  attend_decode(call, P, scratch.data());
+  DecodeScratch scratch(decode_scratch(call, P));
+  attend_decode(call, P, scratch);
   synchronize();
 }
 
@@ -336,6 +338,55 @@ TEST_CASE("decode: any number of stretches, empty ones too, for groups of every 
   }
 }
 
+TEST_CASE("decode: the same bits whichever block arrives last, and with a scratch used before") {
+  if (has_gpu()) return;  // a GPU chooses its own order
+  constexpr int P = 6;
+  AttentionProblem<bf16> small({.B = 1, .T = 1, .S = 90, .H = 4, .G = 2, .D = 64}, Layout::tight,
+                               1);
+  AttentionProblem<bf16> large(
+      {.B = 2, .T = 3, .S = 170, .H = 14, .G = 2, .D = 64, .causal = true, .start = 60},
+      Layout::gaps, 2);
+  DecodeScratch scratch(decode_scratch(large.call(), P));
+  for (AttentionProblem<bf16>* problem : {&small, &large}) {
+    const auto bytes_in = [&](const char* order) {
+      const Setting of_blocks("T2T_ORDER", order);
+      attend_decode(problem->call(), P, scratch);
+      CHECK(problem->worst_error() <= 1);
+      for (const unsigned arrived : scratch.arrived.download()) CHECK(arrived == 0);
+      const std::vector<bf16> out = problem->written();
+      return std::string(reinterpret_cast<const char*>(out.data()), out.size() * sizeof(bf16));
+    };
+    const std::string bytes = bytes_in("forward");
+    for (const std::string& order : orders) CHECK(bytes_in(order.c_str()) == bytes);
+  }
+}
+
+TEST_CASE("decode: the order in which stretches arrive changes no bit, where they nearly cancel") {
+  if (has_gpu()) return;  // a GPU chooses its own order
+  constexpr int P = 6, S = 16 * P, H = 3, D = 64;
+  Tensor<2> values = numbers(1, 100, 1000, std::size_t(S), std::size_t(D));
+  for (std::size_t s = 0; s < S; ++s)  // every second stretch's mean is some −1000
+    if (s / 16 % 2 == 1)
+      for (float& number : row(values, s)) number = -number;
+  const DeviceBuffer<bf16> q = on_device(in_bf16(std::vector<float>(H * D)));
+  const DeviceBuffer<bf16> k = on_device(in_bf16(std::vector<float>(S * D)));
+  const DeviceBuffer<bf16> v = on_device(in_bf16(values));
+  DeviceBuffer<bf16> out(H * D);
+  const Strides queries = row_major(1, H, D), keys = row_major(S, 1, D);
+  const AttentionCall<bf16> call{q.data(), k.data(), v.data(), out.data(), queries, keys,
+                                 keys,     queries,  1,        1,          S,       H,
+                                 1,        D,        false,    0};
+  DecodeScratch scratch(decode_scratch(call, P));
+  attend_decode(call, P, scratch);
+  const std::vector<float> first = floats_of(out.download());
+  for (const std::string& order : orders) {
+    CAPTURE(order);
+    const Setting of_blocks("T2T_ORDER", order.c_str());
+    attend_decode(call, P, scratch);
+    CHECK(floats_of(out.download()) == first);
+  }
+}
+
 TEST_CASE("decode: stretches fill the card, and are never shorter than 256 keys") {
   CHECK(decode_splits(1, 1, 264) == 1);
   CHECK(decode_splits(1, 256, 264) == 1);
@@ -366,11 +417,16 @@ TEST_CASE("a call that no rung takes is refused") {
   AttentionProblem<bf16> bf16s({.B = 1, .T = 2, .S = 2, .H = 1, .G = 1, .D = 64}, Layout::tight, 1);
   AttentionCall<float> in_float = floats.call();
   AttentionCall<bf16> in_bf16 = bf16s.call();
-  REFUSES(attend_decode(in_bf16, 0, nullptr), "splits: wanted 1 to 65535, got 0");
+  DecodeScratch scratch({64, 0});
+  REFUSES(attend_decode(in_bf16, 0, scratch), "splits: wanted 1 to 65535, got 0");
+  REFUSES(attend_decode(in_bf16, 2, scratch), "floats of scratch: wanted at least 260, got 64");
+  DecodeScratch without_counter({260, 0});
+  REFUSES(attend_decode(in_bf16, 2, without_counter),
+          "counters of scratch: wanted at least 1, got 0");
   AttentionCall<bf16> long_call = in_bf16;
   REFUSES(attend_swizzle_async(in_bf16, -1), "section: wanted at least 0, got -1");
   long_call.T = 65535 * 16 + 1;
-  REFUSES(attend_decode(long_call, 1, nullptr), "T·H/G: wanted at most 1048560, got 1048561");
+  REFUSES(attend_decode(long_call, 1, scratch), "T·H/G: wanted at most 1048560, got 1048561");
   in_float.D = in_bf16.D = 96;
   const char* words = "D: wanted 64 or 128, got 96";
   for (const auto& rung : float_rungs) REFUSES(rung.attend(in_float), words);

@@ -19,10 +19,12 @@ using Table = std::vector<size_t>;
 #if defined(__SANITIZE_THREAD__)  // the race detector is slow: a few steps show what many do
 static const std::vector<int> sizes = {16, 7}, widths = {64}, group_sizes = {3};
 static constexpr int long_text = 300;
+static const std::vector<std::string> orders = {"1"};
 #else
 static const std::vector<int> sizes = {1, 7, 16, 20, 48}, widths = {64, 128},
                               group_sizes = {1, 16, 17};
 static constexpr int long_text = 530;
+static const std::vector<std::string> orders = {"forward", "reverse", "1", "2"};
 #endif
 
 /// Every row, against the formula and against the kernel for the CPU.
@@ -70,6 +72,15 @@ TEST_CASE("by hand: three texts whose pages are no neighbours, and two that shar
   CHECK(got[2] == std::vector<float>(n.of(1), 12));
 }
 
+/// "0:0+2": a block computes sequence 0's stretches from 0 on, 2 of them.
+static std::string blocks_of(const PagedPlan& plan) {
+  std::string text;
+  for (const PagedBlock& block : plan.blocks)
+    text += std::to_string(block.sequence) + ":" + std::to_string(block.stretch) + "+" +
+            std::to_string(block.count) + " ";
+  return text;
+}
+
 TEST_CASE("by hand: how texts are cut into stretches") {
   const std::vector<Table> tables = {{4, 0, 3}, {1}, {2, 4, 6, 5}};
   const std::vector<int> lengths = {257, 100, 512};
@@ -77,10 +88,27 @@ TEST_CASE("by hand: how texts are cut into stretches") {
   CHECK(plan.tables == std::vector<int>{4, 0, 3, 1, 2, 4, 6, 5});
   CHECK(plan.table_at == std::vector<int>{0, 3, 4});
   CHECK(plan.stretch_at == std::vector<int>{0, 2, 3, 5});
-  CHECK(plan.stretch_sequence == std::vector<int>{0, 0, 1, 2, 2});
+  CHECK(blocks_of(plan) == "0:0+1 0:1+1 1:0+1 2:0+1 2:1+1 ");
+  CHECK(blocks_of(plan_sequences(tables, lengths, 7, 128, 3)) == "0:0+2 1:0+1 2:0+2 ");
+  const std::vector<Table> one = {Table(10, 0)};  // 5 stretches
+  CHECK(blocks_of(plan_sequences(one, std::vector<int>{1280}, 1, 128, 2)) == "0:0+2 0:2+2 0:4+1 ");
   // A page that no position needs yet is left out.
   CHECK(plan_sequences(tables, std::vector<int>{256, 1, 385}, 7, 128).tables ==
         std::vector<int>{4, 0, 1, 2, 4, 6, 5});
+}
+
+TEST_CASE("a block gets as many stretches as keep the GPU busy, and no more") {
+  const auto at_once = [](std::size_t B, int S) {  // four groups of heads on an H100
+    return stretches_at_once(std::vector<int>(B, S), 4, 264);
+  };
+  CHECK(at_once(1, 1) == 1);
+  CHECK(at_once(1, 16384) == 1);   // 256 blocks have room at once
+  CHECK(at_once(8, 1024) == 1);    // 128 blocks
+  CHECK(at_once(8, 4096) == 2);    // 512 stretches: one round of 256 blocks instead of two of 264
+  CHECK(at_once(64, 1024) == 4);   // one round instead of four
+  CHECK(at_once(64, 16384) == 8);  // 8 rounds of 8.2 stretches; the best, 64, is 2 % better
+  // One block after another: 392 of 1.2 stretches, or 99 of 4.2. The best are 50 of 8.2.
+  CHECK(stretches_at_once(std::vector<int>{100, 100000}, 1, 1) == 4);
 }
 
 TEST_CASE("the kernel is the formula: texts that end before, at and after a page's end") {
@@ -158,6 +186,42 @@ TEST_CASE("a text has the same bits alone and in company, for any pages and any 
   }
 }
 
+TEST_CASE(
+    "any number of stretches for a block: the same bits, in any order of blocks and threads") {
+  const Heads n{6, 2, 64};
+  std::vector<PagedText> sequences = made_texts({long_text, 256, 1024, 200}, n);
+  for (size_t s = 0; s < 1024; ++s)  // of four stretches that nearly cancel
+    for (float& number : row(sequences[2].v, s)) number += s / 256 % 2 == 0 ? 1000 : -1000;
+  sequences[2].v = rounded(sequences[2].v);
+  const PagesProblem p = in_pages(sequences, n, 16);
+  const std::vector<std::vector<float>> one_each = run(p);
+  check(p);
+  const char* set = std::getenv("T2T_ORDER");
+  const std::string before = set == nullptr ? "forward" : set;
+  for (const std::string& order : orders)
+    for (const int at_once : {1, 2, 3, 5}) {
+      CAPTURE(order);
+      CAPTURE(at_once);
+      setenv("T2T_ORDER", order.c_str(), 1);
+      const std::vector<std::vector<float>> several = run(p, at_once);
+      setenv("T2T_ORDER", before.c_str(), 1);
+      CHECK(several == one_each);
+    }
+}
+
+TEST_CASE("launches may use the same scratch one after another, whatever their sizes") {
+  const PagesProblem small = in_pages(made_texts({300, 20}, {2, 1, 64}), {2, 1, 64}, 16);
+  const PagesProblem large = in_pages(made_texts({600, 300, 700}, {8, 2, 64}), {8, 2, 64}, 16);
+  const auto of_small = run(small), of_large = run(large);
+  DecodeScratch scratch(scratch_of(large));
+  for (const int at_once : {1, 2, 1, 3}) {
+    CAPTURE(at_once);
+    CHECK(run_in(scratch, large, at_once) == of_large);
+    CHECK(run_in(scratch, small, at_once) == of_small);
+    for (const unsigned arrived : scratch.arrived.download()) CHECK(arrived == 0);
+  }
+}
+
 TEST_CASE("stretches begin at multiples of 256: a new key of weight 0 changes no bit") {
   const Heads n{2, 1, 64};
   PagedText sequence = made_text(1, 321, n), shorter = made_text(1, 320, n);
@@ -183,8 +247,8 @@ TEST_CASE("rung 5 of chapter 11 gives the same bits, if its stretches have 256 k
     const AttentionCall<bf16> call{q.data(), k.data(), v.data(), out.data(), queries, keys,
                                    keys,     queries,  1,        1,          S,       6,
                                    2,        64,       false,    0};
-    DeviceBuffer<float> scratch(decode_scratch(call, S / 256));
-    attend_decode(call, S / 256, scratch.data());
+    DecodeScratch scratch(decode_scratch(call, S / 256));
+    attend_decode(call, S / 256, scratch);
     std::vector<float> want;
     for (const bf16 number : out.download()) want.push_back(__bfloat162float(number));
     CHECK(run(in_pages({sequence}, n, 16))[0] == want);
@@ -244,24 +308,26 @@ TEST_CASE("a call that the kernel cannot take is refused") {
   const std::vector<Table> tables = {{0}};
   const PagedSequences sequences(plan_sequences(tables, std::vector<int>{1}, 1, 1));
   DeviceBuffer<float> memory(64);
+  DecodeScratch room({65, 1}), few_floats({64, 1}), no_counter({65, 0});
   auto* x = reinterpret_cast<bf16*>(memory.data());
   const auto call = [&](int H, int G, int D) {
-    attend_pages({x, x, x, x, H, G, D}, sequences, memory.data());
+    attend_pages({x, x, x, x, H, G, D}, sequences, room);
   };
   REFUSES(call(1, 0, 64), "G: wanted at least 1, got 0");
   REFUSES(call(3, 2, 64), "H: wanted a multiple of G, got 3");
   REFUSES(call(0, 2, 64), "H: wanted a multiple of G, got 0");
   REFUSES(call(65536, 1, 64), "H: wanted at most 65535, got 65536");
   REFUSES(call(1, 1, 96), "D: wanted 64 or 128, got 96");
-  const auto with = [&](const bf16* q, const bf16* k, const bf16* v, bf16* out, float* scratch) {
+  const auto with = [&](const bf16* q, const bf16* k, const bf16* v, bf16* out,
+                        DecodeScratch& scratch) {
     attend_pages({q, k, v, out, 1, 1, 64}, sequences, scratch);
   };
-  float* scratch = memory.data();
-  REFUSES(with(nullptr, x, x, x, scratch), "q: wanted device memory, got 0");
-  REFUSES(with(x, x + 1, x, x, scratch),
+  REFUSES(with(nullptr, x, x, x, room), "q: wanted device memory, got 0");
+  REFUSES(with(x, x + 1, x, x, room),
           "keys: wanted rows that begin at multiples of 16 bytes, got 2");
-  REFUSES(with(x, x, nullptr, x, scratch), "values: wanted device memory, got 0");
-  REFUSES(with(x, x, x, x + 4, scratch),
+  REFUSES(with(x, x, nullptr, x, room), "values: wanted device memory, got 0");
+  REFUSES(with(x, x, x, x + 4, room),
           "out: wanted rows that begin at multiples of 16 bytes, got 8");
-  REFUSES(with(x, x, x, x, nullptr), "scratch: wanted device memory, got 0");
+  REFUSES(with(x, x, x, x, few_floats), "floats of scratch: wanted at least 65, got 64");
+  REFUSES(with(x, x, x, x, no_counter), "counters of scratch: wanted at least 1, got 0");
 }

@@ -74,6 +74,11 @@ TEST_CASE("votes count the lanes of their mask") {
 
 TEST_CASE("atomics lose nothing") { CHECK(atomics() == std::vector<float>{64, 63, 32, 1}); }
 
+TEST_CASE("the block that is counted last reads what all others wrote") {
+  CHECK(sums_of_the_last(1) == std::vector<int>(64, 0));
+  CHECK(sums_of_the_last(7) == std::vector<int>(64, 21));
+}
+
 TEST_CASE("a named barrier waits for its own warps only") {
   const std::vector<int> out = handed_on();
   for (int i = 0; i < 64; ++i) CHECK(out[i] == i / 32 * 100 + 31 - i % 32);

@@ -41,7 +41,8 @@ std::vector<std::vector<size_t>> shuffled(int B, int S, int page_size) {
 }
 PagedPlan plan_of(const std::vector<std::vector<size_t>>& tables, int S, int page_size) {
   const std::vector<int> lengths(tables.size(), S);
-  return plan_sequences(tables, lengths, int(tables.size() * tables[0].size()), page_size);
+  const int at_once = stretches_at_once(lengths, G, paged_blocks(D) * multiprocessors());
+  return plan_sequences(tables, lengths, int(tables.size() * tables[0].size()), page_size, at_once);
 }
 
 /// The rows [B, S, G, D], where the tables want them: [G, pages, page_size, D].
@@ -78,8 +79,8 @@ void run_size(Report& report, int B, int S) {
   const AttentionCall<bf16> call = x.call();
   const auto error = [&] { return worst_error(x); };
   const int splits = decode_splits(B * G, S, decode_blocks(D) * multiprocessors());
-  DeviceBuffer<float> scratch(decode_scratch(call, splits));
-  const auto rung_5 = [&] { attend_decode(call, splits, scratch.data()); };
+  DecodeScratch scratch(decode_scratch(call, splits));
+  const auto rung_5 = [&] { attend_decode(call, splits, scratch); };
   const std::string size = fmt::format(", B={}, S={}", B, S);
   const auto contiguous = report.timed("contiguous" + size, rung_5, error, flush_l2);
   if (!contiguous) return;
@@ -88,11 +89,11 @@ void run_size(Report& report, int B, int S) {
     const PagedPlan plan = plan_of(shuffled(B, S, page_size), S, page_size);
     const PagedSequences sequences(plan);
     const DeviceBuffer<bf16> keys = in_pages(x.k, S, plan), values = in_pages(x.v, S, plan);
-    DeviceBuffer<float> sums(paged_scratch(sequences, H, D));
+    DecodeScratch sums(paged_scratch(size_t(B), plan.stretch_at.back(), H, G, D));
     const PagedCall paged{x.on_q.data(), keys.data(), values.data(), x.out.data(), H, G, D};
     x.forget_out();
     const std::string what = fmt::format("pages of {}", page_size);
-    const auto attend = [&] { attend_pages(paged, sequences, sums.data()); };
+    const auto attend = [&] { attend_pages(paged, sequences, sums); };
     if (const auto times = report.timed(what + size, attend, error, flush_l2))
       tell(report, x, what, *times, beside);
   }

@@ -10,6 +10,8 @@
 #include <bit>
 #include <cstdint>
 
+#include "cuda_on_cpu/grid.hpp"
+
 using std::max;
 using std::min;
 
@@ -31,20 +33,35 @@ T __ldg(const T* from) {
 
 template <class T>
 T atomicAdd(T* at, T value) {
-  return std::atomic_ref<T>(*at).fetch_add(value, std::memory_order_relaxed);
+  t2t::stand_in::before_atomic(at);
+  const T before = std::atomic_ref<T>(*at).fetch_add(value, std::memory_order_relaxed);
+  t2t::stand_in::after_atomic(at);
+  return before;
+}
+
+template <class T>
+T atomicExch(T* at, T value) {
+  t2t::stand_in::before_atomic(at);
+  const T before = std::atomic_ref<T>(*at).exchange(value, std::memory_order_relaxed);
+  t2t::stand_in::after_atomic(at);
+  return before;
 }
 
 template <class T>
 T atomicCAS(T* at, T expected, T value) {
+  t2t::stand_in::before_atomic(at);
   std::atomic_ref<T>(*at).compare_exchange_strong(expected, value, std::memory_order_relaxed);
+  t2t::stand_in::after_atomic(at);
   return expected;
 }
 
 template <class T>
 T atomicMax(T* at, T value) {
+  t2t::stand_in::before_atomic(at);
   std::atomic_ref<T> there(*at);
   T before = there.load(std::memory_order_relaxed);
   while (before < value && !there.compare_exchange_weak(before, value, std::memory_order_relaxed)) {
   }
+  t2t::stand_in::after_atomic(at);
   return before;
 }

@@ -47,6 +47,8 @@ struct Thread {
   int registers = 0;                   // so many it waits for
   std::size_t store_groups = 0;        // groups of stores that it has committed
   unsigned fences = 0;                 // calls of fence_async
+  bool fenced = false;                 // by __threadfence, since its last atomic function
+  void* counted_at = nullptr;          // where that was, if no fence has followed it
   // Their addresses tell ThreadSanitizer what happened before this thread goes on, and before the
   // stores that it waits for have read their tiles.
   char woken = 0, stores_read = 0;
@@ -63,7 +65,8 @@ struct Machine {
   int capability = 0;  // of the GPU whose limits hold: 90 is compute capability 9.0
   std::span<std::byte> dynamic_shared;
   std::vector<std::span<std::byte>> static_shared;
-  std::string fault;  // not empty: the launch ends
+  bool blocks_meet = false;  // the race detector orders this launch's blocks by fences alone
+  std::string fault;         // not empty: the launch ends
   // Their addresses tell ThreadSanitizer what happened before a block begins, before it ends, and
   // before its threads are stopped after a fault.
   char block_begins = 0, block_ends = 0, given_up = 0;

@@ -8,6 +8,7 @@
 #include <new>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include "cuda_on_cpu/machine.hpp"
 #include "cuda_on_cpu/static_shared.hpp"
@@ -113,6 +114,8 @@ void run_thread() {
     self.copies.clear();
     self.committed.clear();
     self.store_groups = 0;
+    self.fenced = false;
+    self.counted_at = nullptr;
     self.state = Thread::State::done;
     --e.live;
     complete_block_barrier();
@@ -125,6 +128,20 @@ struct FreeAligned {
   void operator()(std::byte* memory) const {
     ::operator delete[](memory, std::align_val_t{tile_alignment});
   }
+};
+
+/// The dynamic shared memory of a launch's blocks.
+class DynamicShared {
+ public:
+  /// Memory that no block has used. It has exactly as many bytes as were asked for, so that
+  /// AddressSanitizer reports the first one past them.
+  std::span<std::byte> of(std::size_t bytes) {
+    all_.emplace_back(new (std::align_val_t{tile_alignment}) std::byte[bytes]);
+    return {all_.back().get(), bytes};
+  }
+
+ private:
+  std::vector<std::unique_ptr<std::byte[], FreeAligned>> all_;
 };
 
 void prepare_threads(Machine& e, dim3 block) {
@@ -205,7 +222,7 @@ void run_block(Machine& e, const std::vector<std::size_t>& order) {
   }
   join_copier();
   join_tensor_cores();
-  acquire(&e.block_ends);
+  if (!e.blocks_meet) acquire(&e.block_ends);
   if (e.live > 0 && e.fault.empty()) e.fault = describe_stuck_block();
 }
 
@@ -213,6 +230,7 @@ void run_block(Machine& e, const std::vector<std::size_t>& order) {
 /// throws.
 [[noreturn]] void give_up(Machine& e) {
   acquire(&e.given_up);
+  acquire(&e.block_ends);  // of earlier blocks
   const Unwatched unwatched;
   e.meetings.clear();
   for (unsigned i = 0; i < e.count; ++i) {
@@ -222,6 +240,8 @@ void run_block(Machine& e, const std::vector<std::size_t>& order) {
     thread.meeting = nullptr;
     thread.mbarrier = nullptr;
     thread.registers = 0;
+    thread.fenced = false;
+    thread.counted_at = nullptr;
     thread.copies.clear();
     thread.committed.clear();
   }
@@ -241,22 +261,27 @@ void run(const LaunchSite& site, const void* kernel, dim3 grid, dim3 block,
   e.capability = wanted_capability(site);
   const std::vector<std::size_t> order = e.order.of(block.x * block.y * block.z);
   prepare_threads(e, block);
-  // Exactly as many bytes as were asked for, so that AddressSanitizer reports the first one past
-  // them.
-  const std::unique_ptr<std::byte[], FreeAligned> shared(new (std::align_val_t{tile_alignment})
-                                                             std::byte[shared_bytes]);
-  e.dynamic_shared = {shared.get(), shared_bytes};
+  DynamicShared shared;
+  e.dynamic_shared = shared.of(shared_bytes);
   e.static_shared = static_shared(kernel);
   expect_shared_fits(site, e);
   e.body = &body;
   e.site = site;
   gridDim = grid;
   blockDim = block;
+  e.blocks_meet = false;
   for (const std::size_t i : e.order.of(std::size_t{grid.x} * grid.y * grid.z)) {
     blockIdx = {unsigned(i % grid.x), unsigned(i / grid.x % grid.y), unsigned(i / grid.x / grid.y)};
+    if (e.blocks_meet) {
+      const Unwatched unwatched;
+      const auto before = std::exchange(e.threads, {});  // until the new ones have other numbers
+      prepare_threads(e, block);
+      e.dynamic_shared = shared.of(shared_bytes);
+    }
     run_block(e, order);
     if (!e.fault.empty()) give_up(e);
   }
+  acquire(&e.block_ends);
 }
 
 }  // namespace t2t::stand_in

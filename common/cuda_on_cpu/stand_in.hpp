@@ -8,7 +8,8 @@
 // copies of tiles land early. T2T_CARD sets the GPU whose limit of shared memory holds: sm_80,
 // sm_86, sm_89, sm_90 (the default), sm_100 or sm_120.
 //
-// Not modelled: time, bank conflicts, and blocks that run at the same time or communicate.
+// Not modelled: time, bank conflicts, and blocks that run at the same time. What blocks may tell
+// each other is in grid.hpp.
 #pragma once
 
 #include <cstddef>

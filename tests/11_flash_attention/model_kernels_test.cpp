@@ -263,15 +263,15 @@ TEST_CASE("decode with a start on the device: the bits of the call that knows it
   AttentionCall<bf16> call = {q.data(), k.data(), v.data(), out.data(), of_rows, of_cache,
                               of_cache, of_rows,  1,        2,          room,    H,
                               G,        D,        true,     0};
-  DeviceBuffer<float> scratch(decode_scratch(call, P));
+  DecodeScratch scratch(decode_scratch(call, P));
   for (const int start : {0, 15, 100, 298}) {
     CAPTURE(start);
     const DeviceBuffer<int> on_start = on_device(std::vector<int>{start});
     call.start = 0, call.S = room;
-    attend_decode(call, P, scratch.data(), on_start.data());
+    attend_decode(call, P, scratch, on_start.data());
     const Numbers got = floats_of(out.download());
     call.start = start, call.S = start + 2;
-    attend_decode(call, P, scratch.data());
+    attend_decode(call, P, scratch);
     CHECK(got == floats_of(out.download()));
   }
 }

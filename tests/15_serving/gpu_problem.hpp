@@ -94,22 +94,34 @@ inline DeviceBuffer<bf16> as_bf16(const std::vector<float>& from) {
   return on_device(in_bf16(from));
 }
 
-/// What the kernel writes, sequence by sequence: [B][H·D].
-inline std::vector<std::vector<float>> run(const PagesProblem& p) {
+/// The scratch that a problem needs.
+inline DecodeSizes scratch_of(const PagesProblem& p) {
+  const PagedPlan plan = plan_sequences(p.tables, p.lengths, int(p.pages), int(p.page_size));
+  return paged_scratch(p.lengths.size(), std::size_t(plan.stretch_at.back()), p.n.H, p.n.G, p.n.D);
+}
+
+/// What the kernel writes, sequence by sequence: [B][H·D]. A block computes `at_once` stretches.
+inline std::vector<std::vector<float>> run_in(DecodeScratch& scratch, const PagesProblem& p,
+                                              int at_once) {
   const PagedSequences sequences(
-      plan_sequences(p.tables, p.lengths, int(p.pages), int(p.page_size)));
+      plan_sequences(p.tables, p.lengths, int(p.pages), int(p.page_size), at_once));
   std::vector<float> queries;
   for (const PagedText& sequence : p.sequences)
     queries.insert(queries.end(), sequence.q.begin(), sequence.q.end());
   const DeviceBuffer<bf16> q = as_bf16(queries), keys = as_bf16(p.keys), values = as_bf16(p.values);
   DeviceBuffer<bf16> out(queries.size());
-  DeviceBuffer<float> scratch(paged_scratch(sequences, p.n.H, p.n.D));
   attend_pages({q.data(), keys.data(), values.data(), out.data(), p.n.H, p.n.G, p.n.D}, sequences,
-               scratch.data());
+               scratch);
   std::vector<std::vector<float>> rows(p.sequences.size());
   const std::vector<float> all = floats_of(out.download());
   for (std::size_t i = 0; i < all.size(); ++i) rows[i / p.n.of(p.n.H)].push_back(all[i]);
   return rows;
+}
+
+/// The same with a scratch of its own.
+inline std::vector<std::vector<float>> run(const PagesProblem& p, int at_once = 1) {
+  DecodeScratch scratch(scratch_of(p));
+  return run_in(scratch, p, at_once);
 }
 
 /// How far a row of the kernel may be from the formula's, for each channel.

@@ -130,10 +130,27 @@ TEST_CASE("a chunk's launches are made, then recorded, then repeated, until its 
   CHECK(run({9, 0, 257}, 1) == 8);
 }
 
+TEST_CASE("a chunk that divides as many stretches among other blocks is not repeated") {
+  DevicePages pages(tiny().config(), some_pages, 700);
+  pages.tables.assign(4, Table(44, 0));
+  const Ids one = {1};
+  int launched = 0;
+  const auto run = [&](size_t first, size_t second) {
+    const std::vector<MoreTokens> more = {{0, std::span(one)}, {1, std::span(one)}};
+    pages.cache().run(plan_rows(more, std::vector<size_t>{first, second, 0, 0}, 64)[0],
+                      [&] { ++launched; });
+    return launched;
+  };
+  CHECK(run(299, 299) == 1);  // two stretches each, and a block for both of them
+  CHECK(run(300, 300) == 2);  // recorded
+  CHECK(run(301, 301) == 2);
+  CHECK(run(100, 600) == 3);  // one stretch and three, and a block for each
+}
+
 TEST_CASE("a step copies the places of its rows, its lists, and the tables of its sequences") {
-  // 64 rows, 4 sequences of up to 300 positions in 2 stretches each, and at most 4 tiles of
-  // queries.
-  constexpr size_t of_lists = 64 + 4 + 4 + 5 + 4 * 2 + 4 + 4 * 4;
+  // 64 rows, 4 sequences of up to 300 positions in 2 stretches each, each of which may have a
+  // block, and at most 4 tiles of queries.
+  constexpr size_t of_lists = 64 + 4 + 4 + 5 + 3 * 4 * 2 + 4 + 4 * 4;
   DevicePages pages(tiny().config(), some_pages, 300);
   pages.tables = {{0, 1, 2}, {3}, {4, 5, 6, 7}, {}};
   const Ids two = {1, 2};

@@ -46,6 +46,22 @@ __global__ void count(float* out) {
   out[3] = static_cast<float>(changed);
 }
 
+__global__ void add_in_the_last(int* numbers, unsigned* counted, int* out) {
+  T2T_DYNAMIC_SHARED(bool, is_last);
+  numbers[64 * blockIdx.x + threadIdx.x] = static_cast<int>(blockIdx.x);
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    __threadfence();
+    *is_last = atomicAdd(counted, 1u) == gridDim.x - 1;
+    if (*is_last) *is_last = atomicExch(counted, 0u) == gridDim.x;
+    __threadfence();
+  }
+  __syncthreads();
+  if (!*is_last) return;
+  out[threadIdx.x] = 0;
+  for (unsigned b = 0; b < gridDim.x; ++b) out[threadIdx.x] += numbers[64 * b + 63 - threadIdx.x];
+}
+
 // Warps 0 and 1 meet at barrier 1, warps 2 and 3 at barrier 2; of each pair the first writes.
 __global__ void hand_on(int* out) {
   __shared__ int box[2][32];
@@ -154,6 +170,18 @@ std::vector<float> atomics() {
   DeviceBuffer<float> out(4);
   T2T_LAUNCH(count, 1, 64, 0, out.data());
   return out.download();
+}
+
+std::vector<int> sums_of_the_last(unsigned blocks) {
+  auto counted = uploaded(std::vector<unsigned>{0});
+  const auto add = [&] {
+    DeviceBuffer<int> numbers(64 * blocks), out(64);
+    T2T_LAUNCH(add_in_the_last, blocks, 64, sizeof(bool), numbers.data(), counted.data(),
+               out.data());
+    return out.download();
+  };
+  add();
+  return add();
 }
 
 std::vector<int> handed_on() {

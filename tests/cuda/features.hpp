@@ -27,6 +27,9 @@ std::vector<unsigned> votes();
 
 /// 64 threads: a sum of 1s, the largest number, a sum of 0.5s, how many threads changed a flag.
 std::vector<float> atomics();
+/// Blocks of 64 threads write their numbers 0, 1, 2 …, 64 times each. The block that is counted
+/// last adds the numbers up, in each thread: 64 sums, of the second of two launches.
+std::vector<int> sums_of_the_last(unsigned blocks);
 /// Two pairs of warps hand numbers on, each pair at a barrier of its own.
 std::vector<int> handed_on();
 /// Four threads in the order in which they come to one place.

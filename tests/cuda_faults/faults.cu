@@ -187,6 +187,17 @@ __global__ void into_the_neighbour(float* x) {
 
 __global__ void lost_update(float* x) { x[0] += 1; }
 
+// The block that is counted last reads what the other wrote. Without fences, being counted says
+// nothing of what the other wrote before.
+__global__ void count_for_a_fence(float* x) {
+  T2T_DYNAMIC_SHARED(float, before);
+  if (threadIdx.x < 16) x[1 + 16 * blockIdx.x + threadIdx.x] = 1;
+  __syncthreads();
+  if (threadIdx.x == 0) *before = atomicAdd(x, 1.0f);
+  __syncthreads();
+  if (*before == 1 && threadIdx.x < 16) x[33 + threadIdx.x] = x[17 - 16 * blockIdx.x + threadIdx.x];
+}
+
 using Kernel = void (*)(float*);
 #define NAMED(kernel) \
   { #kernel, kernel }
@@ -200,7 +211,7 @@ const std::map<std::string, Kernel> faults{
     NAMED(much_static_shared),  NAMED(past_static),          NAMED(past_dynamic),
     NAMED(past_global),         NAMED(missing_barrier),      NAMED(copy_without_barrier),
     NAMED(shuffle_for_a_fence), NAMED(copy_over_readers),    NAMED(into_the_neighbour),
-    NAMED(lost_update)};
+    NAMED(lost_update),         NAMED(count_for_a_fence)};
 #undef NAMED
 
 }  // namespace

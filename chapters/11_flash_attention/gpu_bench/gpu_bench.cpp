@@ -140,8 +140,8 @@ void run_decode(Report& report) {
       Tensors<bf16> x{B, 1, S, 32, 4, 128, false};
       const AttentionCall<bf16> call = x.call();
       const int splits = decode_splits(B * x.G, S, decode_blocks(x.D) * multiprocessors());
-      DeviceBuffer<float> scratch(decode_scratch(call, splits));
-      decode(report, x, [&] { attend_decode(call, splits, scratch.data()); });
+      DecodeScratch scratch(decode_scratch(call, splits));
+      decode(report, x, [&] { attend_decode(call, splits, scratch); });
     }
 }
 

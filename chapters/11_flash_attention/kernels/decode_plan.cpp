@@ -1,7 +1,11 @@
 // Into how many stretches rung 5 cuts the keys, and how much memory they take. Runs on the host.
 #include <algorithm>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "11_flash_attention/kernels/kernels.hpp"
+#include "shapes.hpp"
 
 namespace t2t {
 
@@ -18,8 +22,20 @@ int decode_splits(int tiles, int S, int slots) {
   return splits;
 }
 
-std::size_t decode_scratch(const AttentionCall<bf16>& call, int splits) {
-  return std::size_t(call.B) * call.T * call.H * splits * (call.D + 1);
+DecodeSizes decode_scratch(const AttentionCall<bf16>& call, int splits) {
+  return {std::size_t(call.B) * call.T * call.H * splits * (call.D + 1),
+          std::size_t(call.B) * call.G * packed_tiles(call.T * (call.H / call.G))};
+}
+
+DecodeScratch::DecodeScratch(const DecodeSizes& sizes)
+    : results(sizes.floats),
+      arrived(std::span<const unsigned>(std::vector<unsigned>(sizes.counters))) {}
+
+void expect_room(const DecodeScratch& scratch, const DecodeSizes& needed) {
+  expect(scratch.results.size() >= needed.floats, "floats of scratch",
+         "at least " + std::to_string(needed.floats), scratch.results.size());
+  expect(scratch.arrived.size() >= needed.counters, "counters of scratch",
+         "at least " + std::to_string(needed.counters), scratch.arrived.size());
 }
 
 }  // namespace t2t

@@ -2,13 +2,15 @@
 //
 // Changed from rung 4: the query heads of a group are the rows of one product, since they read the
 // same keys, so the cache is read from memory once. The keys are cut into stretches, so that there
-// is work for each multiprocessor. Each stretch leaves a mean and a log-sum, and a second kernel
-// joins them with these as weights, as chapter 06 does on the CPU ("Flash-Decoding", Dao et al.
-// 2023). Each warp takes keys of its own, with two further steps being copied, and waits for other
-// warps only at the end. decode_stretches.hpp has what a block does with its keys. In a log-sum, m
-// is already added. A stretch without keys has log-sum -infinity: weight 0.
-// Measured on an H100: 70 % of a plain read's bytes per second for one sequence of 64 thousand
-// keys, and 97 to 100 % from 0.5 GB of keys and values on.
+// is work for each multiprocessor. Each stretch leaves a mean and a log-sum, and they are joined
+// with these as weights, as chapter 06 does on the CPU ("Flash-Decoding", Dao et al. 2023). Each
+// warp takes keys of its own, with two further steps being copied, and waits for other warps only
+// at the end. decode_stretches.hpp has what a block does with its keys. In a log-sum, m is already
+// added. A stretch without keys has log-sum -infinity: weight 0.
+// Measured on an H100, with a second kernel that joined the stretches: 70 % of a plain read's bytes
+// per second for one sequence of 64 thousand keys, and 97 to 100 % from 0.5 GB of keys and values
+// on. Now the block that arrives last joins them, which should take 2 µs less where a launch takes
+// 14 to 28. Never run on a GPU.
 #include <stdexcept>
 #include <string>
 
@@ -19,8 +21,15 @@ namespace t2t {
 
 namespace {
 
-constexpr int warps = decode_warps, threads = decode_threads, stages = decode_stages;
-constexpr int joiners = 4, most_channels = 128;  // of a block that joins stretches
+constexpr int warps = decode_warps, threads = decode_threads;
+constexpr int stages = 3;  // steps for which a warp has tiles of keys and of values
+
+/// Shared memory of a block: the tiles of its warps, and later its sums.
+template <int D>
+constexpr int shared_bytes() {
+  static_assert(sizeof(WarpSums<D>) <= decode_tiles<D>(stages));
+  return decode_tiles<D>(stages);
+}
 
 /// Row r of a group's T·N pairs is query r / N, head r % N of the group.
 struct RowPair {
@@ -86,6 +95,19 @@ __device__ void join_warps(const AttentionCall<bf16>& call, float scale,
   }
 }
 
+/// Joins the stretches of a block's rows.
+template <int D>
+__device__ void join_rows(const AttentionCall<bf16>& call, int b, int g, int first_row,
+                          Stretches in) {
+  const int pairs = call.T * (call.H / call.G), P = gridDim.x;
+  for (int r = threadIdx.x / 32; r < packed_rows && first_row + r < pairs; r += warps) {
+    const auto [t, h] = pair_of(call, g, first_row + r);
+    const std::size_t at = ((std::size_t(b) * call.T + t) * call.H + h) * P;
+    join_row<D>(in.means + at * D, in.log_sums + at, P,
+                row_of(call.out, call.out_strides, b, t, h));
+  }
+}
+
 // [kernel]
 /// The grid is [stretches, B·G, tiles of 16 pairs].
 template <int D>
@@ -122,64 +144,33 @@ __global__ void __launch_bounds__(threads, 2)
           row_of(call.v, call.v_strides, b, 0, g), q, seen, first + warp * step_keys, last,
           warps * step_keys, tiles + warp * stages * 2 * step_keys * D, mean, rows);
   __syncthreads();  // all warps are done with their tiles, whose memory is used again
-  join_warps<D>(call, scale, mean, rows, *reinterpret_cast<WarpSums<D>*>(tiles), b, g, first_row,
-                out);
+  WarpSums<D>& sums = *reinterpret_cast<WarpSums<D>*>(tiles);
+  join_warps<D>(call, scale, mean, rows, sums, b, g, first_row, out);
+  if (gridDim.x == 1) return;
+  unsigned* arrived = out.arrived + blockIdx.y * gridDim.z + blockIdx.z;
+  if (arrives_last(arrived, 1, gridDim.x, sums.last_to_arrive))
+    join_rows<D>(call, b, g, first_row, out);
 }
 // [/kernel]
 
-/// Joins the stretches. Each block handles one row of out [B, T, H], and each thread one channel of
-/// every 4th stretch; the sums of the 4 threads of a channel meet in shared memory.
-__global__ void decode_join(DecodeJoin join) {
-  __shared__ float means[joiners * most_channels], sums[joiners * most_channels];
-  const int h = blockIdx.x % join.H, t = blockIdx.x / join.H % join.T;
-  const int b = blockIdx.x / join.H / join.T;
-  const int splits = join.begin ? join.begin[b + 1] - join.begin[b] : join.splits;
-  const std::size_t before = join.begin ? join.begin[b] : std::size_t(b) * join.T * splits;
-  const std::size_t at = before * join.H + (std::size_t(t) * join.H + h) * splits;
-  const Stretches& in = join.in;
-  float top = -INFINITY, sum = 0, mean = 0;
-  for (int p = 0; p < splits; ++p) top = fmaxf(top, in.log_sums[at + p]);
-  for (int p = threadIdx.y; p < splits; p += joiners) {
-    const float weight = exp2f(in.log_sums[at + p] - top);
-    sum += weight;
-    mean += weight * in.means[(at + p) * join.D + threadIdx.x];
-  }
-  means[threadIdx.y * most_channels + threadIdx.x] = mean;
-  sums[threadIdx.y * most_channels + threadIdx.x] = sum;
-  __syncthreads();
-  if (threadIdx.y > 0) return;
-  for (int y = 1; y < joiners; ++y) {
-    mean += means[y * most_channels + threadIdx.x];
-    sum += sums[y * most_channels + threadIdx.x];
-  }
-  row_of(join.out, join.out_strides, join.rows ? join.rows[b] : b, t, h)[threadIdx.x] =
-      __float2bfloat16(mean / sum);
-}
-
 template <int D>
 void launch(const AttentionCall<bf16>& call, int splits, Stretches stretches, const int* start) {
-  const int tiles = (call.T * (call.H / call.G) + packed_rows - 1) / packed_rows;
+  const int tiles = packed_tiles(call.T * (call.H / call.G));
   T2T_LAUNCH(decode_stretch<D>, dim3(splits, call.B * call.G, tiles), dim3(threads),
-             decode_shared<D>(), call, start, scale_log2(D), stretches);
-  if (splits > 1)
-    join_decode(
-        {stretches, call.out, call.out_strides, call.B, call.T, call.H, D, splits, nullptr});
+             shared_bytes<D>(), call, start, scale_log2(D), stretches);
 }
 
 }  // namespace
 
-void join_decode(const DecodeJoin& join) {
-  T2T_LAUNCH(decode_join, dim3(join.B * join.T * join.H), dim3(join.D, joiners), 0, join);
-}
-
 int decode_blocks(int D) {
   const LaunchSite site = {"decode_stretch", __FILE__, __LINE__};
   return D == 64
-             ? blocks_of_multiprocessor(site, decode_stretch<64>, threads, decode_shared<64>())
-             : blocks_of_multiprocessor(site, decode_stretch<128>, threads, decode_shared<128>());
+             ? blocks_of_multiprocessor(site, decode_stretch<64>, threads, shared_bytes<64>())
+             : blocks_of_multiprocessor(site, decode_stretch<128>, threads, shared_bytes<128>());
 }
 
-void attend_decode(const AttentionCall<bf16>& call, int splits, float* scratch, const int* start) {
+void attend_decode(const AttentionCall<bf16>& call, int splits, DecodeScratch& scratch,
+                   const int* start) {
   expect_tiles(call);
   if (splits < 1 || splits > 65535)
     throw std::invalid_argument("splits: wanted 1 to 65535, got " + std::to_string(splits));
@@ -188,8 +179,9 @@ void attend_decode(const AttentionCall<bf16>& call, int splits, float* scratch, 
   if (pairs > most)
     throw std::invalid_argument("T·H/G: wanted at most " + std::to_string(most) + ", got " +
                                 std::to_string(pairs));
-  const std::size_t rows = std::size_t(call.B) * call.T * call.H;
-  const Stretches stretches{scratch, scratch + rows * splits * call.D};
+  if (splits > 1) expect_room(scratch, decode_scratch(call, splits));
+  const std::size_t results = std::size_t(call.B) * call.T * call.H * splits;
+  const Stretches stretches = stretches_in(scratch, results, call.D);
   call.D == 64 ? launch<64>(call, splits, stretches, start)
                : launch<128>(call, splits, stretches, start);
 }

@@ -1,32 +1,41 @@
 // Decode in stretches: what a block does with the keys of one stretch, and how stretches are
-// joined. Rung 5 and chapter 15 share this file. They differ in where a stretch begins, and in how
-// its keys reach shared memory.
+// joined. Rung 5 and chapter 15 share this file. They differ in where a stretch begins, in how its
+// keys reach shared memory, and in how many stretches a block takes.
 //
 // A block has 4 warps and up to 16 rows of queries, the query heads of a group. Each warp processes
 // its own keys in steps of 16, while later ones are being copied. At the end the sums of the warps
 // meet in shared memory. A stretch yields a mean, already divided, and a log-sum: log2 of the sum
 // of exp2(score·scale), with log2(e) / √D as scale. A stretch without keys has log-sum -infinity.
+//
+// A row group is the rows of one block: those of a sequence, a group of heads and a tile of 16
+// rows. Its stretches are computed by several blocks, and the block that arrives last joins them.
+// Joining in a second kernel, as earlier versions did, costs the time between two kernels.
 #pragma once
 
 #include <cstddef>
 
 #include "04_causal_attention/kernels/attention_call.hpp"
+#include "04_causal_attention/kernels/warp_reduce.hpp"
 #include "11_flash_attention/kernels/async_tiles.hpp"
+#include "11_flash_attention/kernels/decode_scratch.hpp"
 #include "11_flash_attention/kernels/fragments.hpp"
 
 namespace t2t {
 
 constexpr int decode_warps = 4, decode_threads = 32 * decode_warps;
-constexpr int decode_stages = 3;  // steps for which a warp has tiles of keys and of values
-constexpr int packed_rows = 16;   // rows of queries of a block
-constexpr int step_keys = 16;     // keys of a warp's step
+constexpr int step_keys = 16;  // keys of a warp's step
 
-/// A block's results for the second kernel: for each stretch of each row [B, T, H] a mean [D] and a
-/// log-sum, to base 2.
+/// What blocks leave for the one that joins: for each stretch of each row [B, T, H] a mean [D] and
+/// a log-sum, to base 2; and for each row group how many of its stretches have arrived.
 struct Stretches {
-  float* means;     // [B, T, H, P, D]
-  float* log_sums;  // [B, T, H, P]
+  float* means;       // [B, T, H, P, D]
+  float* log_sums;    // [B, T, H, P]
+  unsigned* arrived;  // [B, G, tiles of 16 rows]
 };
+inline Stretches stretches_in(DecodeScratch& scratch, std::size_t results, int D) {
+  float* means = scratch.results.data();
+  return {means, means + results * D, scratch.arrived.data()};
+}
 
 /// One step of a warp, keys s to s + 15, which are in its tiles. Row `half` of a lane sees the keys
 /// before seen[half].
@@ -61,6 +70,7 @@ struct WarpSums {
   float highest[decode_warps][packed_rows];
   float sums[decode_warps][packed_rows];
   float means[decode_warps][packed_rows][D];
+  bool last_to_arrive;  // for arrives_last
 };
 
 /// Stores this warp's sums.
@@ -96,28 +106,63 @@ __device__ __forceinline__ RowSum sum_warps(const WarpSums<D>& shared, int r, in
   return {base, sum, total};
 }
 
-/// Shared memory of a block: the tiles of its warps, and later its sums.
+/// Bytes of the tiles of a block's warps, with so many stages: steps for which a warp has tiles of
+/// keys and of values.
 template <int D>
-constexpr int decode_shared() {
-  constexpr int tiles = decode_warps * decode_stages * 2 * step_keys * D * int(sizeof(bf16));
-  static_assert(sizeof(WarpSums<D>) <= tiles);
-  return tiles;
+constexpr int decode_tiles(int stages) {
+  return decode_warps * stages * 2 * step_keys * D * int(sizeof(bf16));
 }
 
-/// What the second kernel joins. The stretches of sequence b are those of its T·H rows, P for each
-/// row: P = splits for all sequences, or, if begin is not null, begin[b + 1] − begin[b] for
-/// sequence b. The sequences lie one after the other.
-struct DecodeJoin {
-  Stretches in;
-  bf16* out;  // [B, T, H, D]
-  Strides out_strides;
-  int B, T, H, D;
-  int splits;
-  const int* begin;           // [B + 1], in device memory; with T = 1
-  const int* rows = nullptr;  // [B], there too: sequences' rows of out
-};
+/// Counts the `mine` stretches that this block has written, and returns whether all of its row
+/// group's are there now. Called by all threads. `last` is in shared memory. Afterwards the counter
+/// of a group whose stretches are all there is 0 again, for the next launch.
+__device__ __forceinline__ bool arrives_last(unsigned* arrived, int mine, int all, bool& last) {
+  __syncthreads();  // all threads of the block have written their results
+  if (mine == all) return true;
+  if (threadIdx.x == 0) {
+    __threadfence();  // who sees the count below sees these results, too
+    last = atomicAdd(arrived, unsigned(mine)) + mine == unsigned(all);
+    if (last) atomicExch(arrived, 0u);
+    __threadfence();  // what other blocks wrote before they counted is read after this
+  }
+  __syncthreads();
+  return last;
+}
 
-/// Writes a row of out for each of the B·T·H rows. Checks nothing.
-void join_decode(const DecodeJoin& join);
+/// Joins the P stretches of a row, of which means [P, D] and log_sums [P] are the first, in their
+/// order. A warp does this, each lane for D / 32 channels; it reads 32 log-sums at once, and up to
+/// 32 means before it adds the first. Four chains of sums, each over every fourth stretch, keep the
+/// additions short.
+template <int D>
+__device__ __forceinline__ void join_row(const float* means, const float* log_sums, int P,
+                                         bf16* out) {
+  constexpr int width = D / 32, chains = 4;
+  struct alignas(width * sizeof(float)) Channels {
+    float of[width];
+  };
+  const int lane = threadIdx.x % 32;
+  float top = -INFINITY, sum[chains] = {}, mean[chains][width] = {};
+  for (int p = lane; p < P; p += 32) top = fmaxf(top, log_sums[p]);
+  top = warp_max(top);
+  for (int first = 0; first < P; first += 32) {
+    Channels all[32];
+#pragma unroll
+    for (int p = 0; p < 32; ++p)
+      all[p] = first + p < P ? reinterpret_cast<const Channels*>(means)[(first + p) * 32 + lane]
+                             : Channels{};
+    const float weights = first + lane < P ? exp2f(log_sums[first + lane] - top) : 0;
+#pragma unroll
+    for (int p = 0; p < 32; ++p) {
+      const float weight = __shfl_sync(~0u, weights, p);
+      sum[p % chains] += weight;
+      for (int i = 0; i < width; ++i) mean[p % chains][i] += weight * all[p].of[i];
+    }
+  }
+  for (int c = 1; c < chains; ++c) {
+    sum[0] += sum[c];
+    for (int i = 0; i < width; ++i) mean[0][i] += mean[c][i];
+  }
+  for (int i = 0; i < width; ++i) out[lane * width + i] = __float2bfloat16(mean[0][i] / sum[0]);
+}
 
 }  // namespace t2t

@@ -27,6 +27,7 @@
 // Each function that takes a call throws std::invalid_argument as expect_tiles does.
 #pragma once
 
+#include "11_flash_attention/kernels/decode_scratch.hpp"
 #include "11_flash_attention/kernels/tile_checks.hpp"
 #include "cuda/tensor_core.hpp"
 
@@ -63,18 +64,18 @@ int decode_blocks(int D);
 /// number of multiprocessors.
 int decode_splits(int tiles, int S, int slots);
 
-/// Floats of device memory that attend_decode needs for P = splits stretches: for each stretch a
-/// mean and a log-sum of each row of out.
-std::size_t decode_scratch(const AttentionCall<bf16>& call, int splits);
+/// The device memory that attend_decode needs for P = splits stretches: for each stretch a mean and
+/// a log-sum of each row of out, and a counter for each group of heads and tile of 16 query rows.
+DecodeSizes decode_scratch(const AttentionCall<bf16>& call, int splits);
 
-/// Rung 5, fastest for T·H/G of 16 or less. scratch must hold decode_scratch(call, splits) floats
-/// of device memory. Also throws std::invalid_argument when T·H/G is above 1,048,560 or splits is
-/// not 1 to 65535: "splits: wanted 1 to 65535, got 0".
+/// Rung 5, fastest for T·H/G of 16 or less. With more than one stretch, scratch must have room for
+/// decode_scratch(call, splits). Also throws std::invalid_argument when it has not, when T·H/G is
+/// above 1,048,560, or splits is not 1 to 65535: "splits: wanted 1 to 65535, got 0".
 ///
 /// If start is given, it is in device memory and is read there when the kernel runs, in place of
 /// call.start; the last query is then the last key, S = *start + T, and call.S is not used. The
 /// call can thus be recorded (cuda/graph.hpp) while the cache grows.
-void attend_decode(const AttentionCall<bf16>& call, int splits, float* scratch,
+void attend_decode(const AttentionCall<bf16>& call, int splits, DecodeScratch& scratch,
                    const int* start = nullptr);
 
 }  // namespace t2t

@@ -4,11 +4,12 @@
 //   weights[s] = softmax over s of q[b,h]·k[s,g] / √D       g = h / (H / G)
 //   out[b,h]   = Σ over s of weights[s]·v[s,g]              for all positions s of sequence b
 //
-// It is chapter 11's decode_split.cu with two changes. Each warp copies its next 16 keys from the
-// pages in the sequence's table. And a stretch (a split, in Flash-Decoding) has 256 positions and
-// begins at a multiple of 256, whatever the other sequences and the number of multiprocessors. The
-// bits of a row of out therefore depend on its sequence alone: not on the other sequences, its
-// choice of pages, or the page size.
+// It is chapter 11's decode_split.cu with three changes. Each warp copies its next 16 keys from the
+// pages in the sequence's table. A stretch (a split, in Flash-Decoding) has 256 positions and
+// begins at a multiple of 256, whatever the other sequences and the number of multiprocessors. And
+// a block computes several neighbouring stretches, as many as the host says. The bits of a row of
+// out depend on its sequence alone: not on the other sequences, its choice of pages, the page size,
+// or how many stretches a block computes.
 //
 // Elements are bf16, sums float32. Positions that the sequence has not reached yet are not read.
 // The caller has already written the new token's key and value.
@@ -18,6 +19,7 @@
 #include <span>
 #include <vector>
 
+#include "11_flash_attention/kernels/decode_scratch.hpp"
 #include "cuda/device.hpp"
 #include "cuda/half_types.hpp"
 
@@ -25,6 +27,12 @@ namespace t2t {
 
 /// Positions of a stretch of the kernel.
 constexpr int gpu_stretch = 256;
+
+/// What a block computes, for each group of heads: neighbouring stretches of a sequence.
+struct PagedBlock {
+  int sequence, stretch,
+      count;  // the first of its stretches, from the sequence's first, and how many
+};
 
 /// The sequences of a step: their tables, and how they are cut into stretches.
 struct PagedPlan {
@@ -35,21 +43,30 @@ struct PagedPlan {
   std::vector<int> table_at;  // [B]: where a sequence's pages begin in `tables`
   std::vector<int>
       stretch_at;  // [B + 1]: the first stretch of each sequence, and how many there are
-  std::vector<int> stretch_sequence;  // the sequence of each stretch
+  std::vector<PagedBlock> blocks;  // sequence by sequence, in the order of stretches
 };
 
 /// tables[b] lists the numbers of sequence b's pages; pages beyond those that its positions need
 /// are ignored. Throws std::invalid_argument unless there is a sequence, there are as many lengths
 /// as tables, sizes are at least 1, each sequence has 1 to 2,147,483,391 positions and pages for
 /// them, and all numbers are below `pages`: "sequence 0: wanted pages for 5 positions, got 1
-/// page(s) of 4 positions each". All sequences together may have 2^31 − 1 stretches.
+/// page(s) of 4 positions each". All sequences together may have 2^31 − 1 stretches. A block gets
+/// `at_once` stretches, at least 1; a sequence's last block gets those that are left.
 PagedPlan plan_sequences(std::span<const std::vector<std::size_t>> tables,
-                         std::span<const int> lengths, int pages, int page_size);
+                         std::span<const int> lengths, int pages, int page_size, int at_once = 1);
+
+/// How many stretches a block should get, for sequences of these lengths on a GPU that runs `slots`
+/// blocks at once, if each stretch has `tiles` blocks: one for each group and tile of 16 heads.
+int stretches_at_once(std::span<const int> lengths, int tiles, int slots);
+/// How many of the kernel's blocks run on one multiprocessor of this GPU at once, for D = 64 or
+/// 128.
+int paged_blocks(int D);
 
 /// A plan's lists in device memory, made once per step and used by all layers.
 struct SequencesOnDevice {
-  int B, stretches, pages, page_size;
-  const int *lengths, *tables, *table_at, *stretch_at, *stretch_sequence;  // as in PagedPlan
+  int B, stretches, blocks, pages, page_size;
+  const int *lengths, *tables, *table_at, *stretch_at;  // as in PagedPlan
+  const PagedBlock* of_blocks;                          // its blocks
   const int* rows = nullptr;  // [B]: a sequence's row of q and out, if it is not row b
 };
 
@@ -59,7 +76,8 @@ struct PagedSequences {
   operator SequencesOnDevice() const;
 
   int B, stretches, pages, page_size;
-  DeviceBuffer<int> lengths, tables, table_at, stretch_at, stretch_sequence;
+  DeviceBuffer<int> lengths, tables, table_at, stretch_at;
+  DeviceBuffer<PagedBlock> blocks;
 };
 
 /// What a call reads and writes, in device memory: keys and values are the KV cache of one layer.
@@ -71,20 +89,21 @@ struct PagedCall {
   int H, G, D;
 };
 
-/// Floats of device memory that attend_pages needs: a partial output, [D], and a log-sum-exp for
-/// each stretch and head.
-std::size_t paged_scratch(const SequencesOnDevice& sequences, int H, int D);
+/// The device memory that attend_pages needs for so many sequences with so many stretches in all: a
+/// partial output, [D], and a log-sum-exp for each stretch and head, and a counter for each
+/// sequence, group and tile of 16 heads.
+DecodeSizes paged_scratch(std::size_t B, std::size_t stretches, int H, int G, int D);
 
-/// Writes all rows of out. scratch must hold paged_scratch floats of device memory. Throws
-/// std::invalid_argument, before anything is launched, unless D is 64 or 128, G divides H, H is at
-/// most 65535, B·H at most 2^31 − 1, and all tensors begin at multiples of 16 bytes: "D: wanted 64
-/// or 128, got 96".
-void attend_pages(const PagedCall& call, const SequencesOnDevice& sequences, float* scratch);
+/// Writes all rows of out. Throws std::invalid_argument, before anything is launched, unless D is
+/// 64 or 128, G divides H, H is at most 65535, B·H at most 2^31 − 1, all tensors begin at multiples
+/// of 16 bytes, and scratch has room for paged_scratch: "D: wanted 64 or 128, got 96".
+void attend_pages(const PagedCall& call, const SequencesOnDevice& sequences,
+                  DecodeScratch& scratch);
 
 /// The checks that attend_pages shares with other kernels, and its own.
 void expect_paged_call(const PagedCall& call);
 void expect_decode_call(const PagedCall& call, const SequencesOnDevice& sequences,
-                        const float* scratch);
+                        const DecodeScratch& scratch);
 
 /// What plan_sequences shares with other plans. expect_tables checks that there is a table for each
 /// of `count` things, which the message calls `name`, and that the sizes are valid. add_pages

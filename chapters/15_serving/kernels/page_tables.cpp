@@ -1,6 +1,7 @@
 // Checks the tables of a step's sequences, and cuts each sequence into stretches. Runs on the host.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -54,8 +55,9 @@ void add_pages(std::size_t b, const std::vector<std::size_t>& table, long length
 }
 
 PagedPlan plan_sequences(std::span<const std::vector<std::size_t>> tables,
-                         std::span<const int> lengths, int pages, int page_size) {
+                         std::span<const int> lengths, int pages, int page_size, int at_once) {
   expect_tables(tables, "lengths", lengths.size(), pages, page_size);
+  expect_size("stretches of a block", at_once);
   PagedPlan plan{pages, page_size, {}, {}, {}, {0}, {}};
   for (std::size_t b = 0; b < tables.size(); ++b) {
     plan.table_at.push_back(int(plan.tables.size()));
@@ -65,9 +67,26 @@ PagedPlan plan_sequences(std::span<const std::vector<std::size_t>> tables,
            "at most " + std::to_string(most), double(before) + stretches);
     plan.lengths.push_back(lengths[b]);
     plan.stretch_at.push_back(before + stretches);
-    plan.stretch_sequence.resize(std::size_t(before + stretches), int(b));
+    for (int first = 0; first < stretches; first += std::min(at_once, stretches - first))
+      plan.blocks.push_back({int(b), first, std::min(at_once, stretches - first)});
   }
   return plan;
+}
+
+int stretches_at_once(std::span<const int> lengths, int tiles, int slots) {
+  constexpr double begin = 0.2, more = 1.03;  // a block's begin, in stretches
+  int longest = 1;
+  for (const int length : lengths) longest = std::max(longest, count_of(length, gpu_stretch));
+  const auto cost = [&](int at_once) {  // in stretches: all rounds of blocks, one after another
+    long blocks = 0;
+    for (const int length : lengths) blocks += count_of(count_of(length, gpu_stretch), at_once);
+    return double((blocks * tiles + slots - 1) / slots) * (at_once + begin);
+  };
+  double best = cost(1);
+  for (int n = 2; n <= longest && n <= 256; ++n) best = std::min(best, cost(n));
+  int n = 1;
+  while (cost(n) > more * best) ++n;
+  return n;
 }
 
 PagedSequences::PagedSequences(const PagedPlan& plan)
@@ -79,22 +98,24 @@ PagedSequences::PagedSequences(const PagedPlan& plan)
       tables(std::span(plan.tables)),
       table_at(std::span(plan.table_at)),
       stretch_at(std::span(plan.stretch_at)),
-      stretch_sequence(std::span(plan.stretch_sequence)) {}
+      blocks(std::span(plan.blocks)) {}
 
 PagedSequences::operator SequencesOnDevice() const {
   return {B,
           stretches,
+          int(blocks.size()),
           pages,
           page_size,
           lengths.data(),
           tables.data(),
           table_at.data(),
           stretch_at.data(),
-          stretch_sequence.data()};
+          blocks.data()};
 }
 
-std::size_t paged_scratch(const SequencesOnDevice& sequences, int H, int D) {
-  return std::size_t(sequences.stretches) * std::size_t(H) * std::size_t(D + 1);
+DecodeSizes paged_scratch(std::size_t B, std::size_t stretches, int H, int G, int D) {
+  return {stretches * std::size_t(H) * std::size_t(D + 1),
+          B * std::size_t(G) * std::size_t(packed_tiles(H / G))};
 }
 
 void expect_paged_call(const PagedCall& call) {
@@ -110,11 +131,12 @@ void expect_paged_call(const PagedCall& call) {
 }
 
 void expect_decode_call(const PagedCall& call, const SequencesOnDevice& sequences,
-                        const float* scratch) {
+                        const DecodeScratch& scratch) {
   expect_paged_call(call);
   const long rows = long(sequences.B) * call.H;
   expect(rows <= most, "B·H", "at most " + std::to_string(most), rows);
-  expect_device("scratch", scratch);
+  expect_room(scratch, paged_scratch(std::size_t(sequences.B), std::size_t(sequences.stretches),
+                                     call.H, call.G, call.D));
 }
 
 }  // namespace t2t

@@ -17,7 +17,7 @@ enum List : std::size_t {
   lengths,
   table_at,
   stretch_at,
-  stretch_sequence,
+  blocks,
   rows_of_decodes,
   tiles,
   all_tables
@@ -31,7 +31,8 @@ static std::size_t stretches_of(std::size_t S) { return (S + gpu_stretch - 1) / 
 static std::vector<std::size_t> longest(const EngineOptions& options, std::size_t S) {
   const std::size_t n = options.sequences, of_tile = sizeof(PromptTile) / sizeof(int);
   const std::size_t most_tiles = n + options.budget / prompt_tile_rows;
-  return {options.budget,          n, n, n + 1, n * stretches_of(S), n, of_tile * most_tiles,
+  const std::size_t of_blocks = sizeof(PagedBlock) / sizeof(int) * n * stretches_of(S);
+  return {options.budget,          n, n, n + 1, of_blocks, n, of_tile * most_tiles,
           n * options.pages_for(S)};
 }
 
@@ -52,7 +53,9 @@ DevicePages::DevicePages(const Config& config, const EngineOptions& options, std
       keys_(L_ * s_.G * options.pages * options.page_size * s_.D),
       values_(keys_.size()),
       packed_(L_ * s_.G * options.page_size * s_.D),
-      scratch_(options.sequences * stretches_of(S) * s_.H * (s_.D + 1)),
+      scratch_(paged_scratch(options.sequences, options.sequences * stretches_of(S), int(s_.H),
+                             int(s_.G), int(s_.D))),
+      slots_(paged_blocks(int(s_.D)) * multiprocessors()),
       lists_(longest(options, S)) {}
 
 DeviceCache DevicePages::cache() {
@@ -83,22 +86,28 @@ void DevicePages::set_decodes(std::span<const PageTable> of, std::span<const int
                               std::span<const int> rows, std::vector<int>& in_all) {
   decodes_ = {};
   if (rows.empty()) return;
-  const PagedPlan plan = plan_sequences(of, of_lengths, pages_, page_size_);
+  const int of_stretch = int(s_.G) * packed_tiles(int(s_.H / s_.G));
+  const int at_once = stretches_at_once(of_lengths, of_stretch, slots_);
+  const PagedPlan plan = plan_sequences(of, of_lengths, pages_, page_size_, at_once);
+  std::vector<int> of_blocks;
+  for (const PagedBlock& block : plan.blocks)
+    of_blocks.insert(of_blocks.end(), {block.sequence, block.stretch, block.count});
   lists_.set(lengths, plan.lengths);
   lists_.set(table_at, plan.table_at);
   lists_.set(stretch_at, plan.stretch_at);
-  lists_.set(stretch_sequence, plan.stretch_sequence);
+  lists_.set(blocks, of_blocks);
   lists_.set(rows_of_decodes, rows);
   in_all = plan.tables;
   decodes_ = {int(rows.size()),
               plan.stretch_at.back(),
+              int(plan.blocks.size()),
               pages_,
               page_size_,
               lists_.on_device(lengths),
               lists_.on_device(all_tables),
               lists_.on_device(table_at),
               lists_.on_device(stretch_at),
-              lists_.on_device(stretch_sequence),
+              reinterpret_cast<const PagedBlock*>(lists_.on_device(blocks)),
               lists_.on_device(rows_of_decodes)};
 }
 
@@ -142,7 +151,7 @@ void DevicePages::prepare(const PlannedRows& rows) {
 
 void DevicePages::run(const PlannedRows& rows, const std::function<void()>& launch) {
   prepare(rows);
-  const Shape shape{rows.T(), rows.wanted.size(), decodes_.stretches};
+  const Shape shape{rows.T(), rows.wanted.size(), decodes_.stretches, decodes_.blocks};
   if (prompts_.count > 0 || last_ != shape) {
     // CUDA may load a kernel when it is first launched: a shape is recorded when it comes again.
     recorded_.reset(), last_.reset();
@@ -163,7 +172,7 @@ void DevicePages::attend(std::size_t l, const bf16* q, bf16* heads) {
                        int(s_.H),
                        int(s_.G),
                        int(s_.D)};
-  if (decodes_.B > 0) attend_pages(call, decodes_, scratch_.data());
+  if (decodes_.B > 0) attend_pages(call, decodes_, scratch_);
   if (prompts_.count > 0) attend_prompts(call, prompts_);
 }
 

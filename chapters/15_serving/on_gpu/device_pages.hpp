@@ -3,11 +3,11 @@
 //
 // A batch (chapter 11's model calls it a chunk) has rows of several sequences. A sequence with one
 // row decodes, by decode_pages.cu, and one with several rows reads a prompt, by prompt_pages.cu: at
-// most three launches for each layer, however many sequences there are. Before them, lists of the
+// most two launches for each layer, however many sequences there are. Before them, lists of the
 // batch are copied to the device: where each new key goes, the tables, and how the sequences are
-// divided among thread blocks. A batch in which all sequences decode, with as many rows, logits and
-// stretches as the one before it, makes the same kernel launches; these are recorded as a CUDA
-// graph and replayed.
+// divided among thread blocks. A batch in which all sequences decode, with as many rows, logits,
+// stretches and blocks as the one before it, makes the same kernel launches; these are recorded as
+// a CUDA graph and replayed.
 #pragma once
 
 #include <cstddef>
@@ -51,7 +51,7 @@ class DevicePages {
   /// What is the same whenever a recorded batch is replayed.
   struct Shape {
     std::size_t rows, wanted;
-    int stretches;
+    int stretches, blocks;
     bool operator==(const Shape&) const = default;
   };
   void prepare(const PlannedRows& rows);
@@ -69,7 +69,8 @@ class DevicePages {
   int pages_, page_size_;
   DeviceBuffer<bf16> keys_, values_;  // [L, G, pages, page_size, D]
   DeviceBuffer<bf16> packed_;         // [L, G, page_size, D], on the way to a copy and back
-  DeviceBuffer<float> scratch_;       // of decode_pages.cu
+  DecodeScratch scratch_;             // of decode_pages.cu
+  int slots_;                         // its blocks that the GPU runs at once
   FixedLists lists_;
   SequencesOnDevice decodes_ = {};  // of this batch; B = 0: none
   PromptsOnDevice prompts_ = {};    // of this batch; count = 0: none

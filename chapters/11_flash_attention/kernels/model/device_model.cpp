@@ -60,7 +60,8 @@ DeviceModel::DeviceModel(const Model& model, const DeviceRoom& room, DeviceCache
       hidden_(room.chunk * s_.F),
       logits_(std::min(logit_rows, room.chunk) * V_),
       splits_(stretches_of(s_, room.S)),
-      stretches_(decoded_rows(s_) * s_.H * std::size_t(splits_) * (s_.D + 1)),
+      stretches_({decoded_rows(s_) * s_.H * std::size_t(splits_) * (s_.D + 1),
+                  s_.G * std::size_t(packed_tiles(int(decoded_rows(s_) * (s_.H / s_.G))))}),
       steps_(room.sequences) {}
 
 NormedRows DeviceModel::normed(const DeviceBuffer<float>& gain, const int* rows) {
@@ -85,7 +86,7 @@ void DeviceModel::attend(std::size_t l, const Run& run, std::size_t first) {
       D, true, 0};
   // Rung 5 reads on the device how many keys there are, since a recorded step cannot be told.
   if (run.rows <= decoded_rows(s_))
-    return attend_decode(call, splits_, stretches_.data(), positions() + first);
+    return attend_decode(call, splits_, stretches_, positions() + first);
   call.start = int(run.position), call.S = call.start + T;
   attend_prompt(call);
 }

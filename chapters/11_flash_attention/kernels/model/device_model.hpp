@@ -19,6 +19,7 @@
 #include <span>
 #include <vector>
 
+#include "11_flash_attention/kernels/decode_scratch.hpp"
 #include "11_flash_attention/kernels/model/device_matrices.hpp"
 #include "11_flash_attention/kernels/model/device_weights.hpp"
 #include "11_flash_attention/kernels/model/model_kernels.hpp"
@@ -93,7 +94,7 @@ class DeviceModel {
   DeviceBuffer<bf16> hidden_;                // [chunk, F]
   DeviceBuffer<float> logits_;               // [rows of logits at once, V]
   int splits_;                               // stretches of rung 5
-  DeviceBuffer<float> stretches_;            // its scratch
+  DecodeScratch stretches_;                  // its scratch
   std::vector<std::optional<Graph>> steps_;  // [sequences]: a step of one token, once recorded
 };
 
