@@ -1,7 +1,8 @@
 // This chapter's program, whose flag --gpu serves a model that runs on a GPU.
+#include "12_quantization/kernels/stored_weight.hpp"
 #include "16_server/on_gpu/runner_on_gpu.hpp"
 #include "16_server/program/run_server.hpp"
 
 int main(int argc, char** argv) {
-  return t2t::run_server(argc, argv, t2t::solutions, t2t::runner_on_gpu);
+  return t2t::run_server(argc, argv, t2t::solutions, {t2t::stored_matrix, t2t::runner_on_gpu});
 }

@@ -8,9 +8,9 @@
 
 namespace t2t {
 
-/// Runs the task that the flags ask for, and returns the exit status. on_gpu makes the model's
-/// runner when --gpu is given; if it is empty, --gpu is refused.
+/// Runs the task that the flags ask for, and returns the exit status. on_gpu keeps and
+/// runs the model when --gpu is given; if it is empty, --gpu is refused.
 int run_server(int argc, char** argv, std::vector<Solution> (*solutions)(),
-               const MakeRunner& on_gpu = {});
+               const ServeOnGpu& on_gpu = {});
 
 }  // namespace t2t

@@ -57,7 +57,8 @@ void add_flags(Program& program, ServeFlags& flags) {
   program.word("allow-origin", flags.origin,
                "origin of other pages that may use the server, such as https://chat.example.org");
   program.yes("float", flags.floats,
-              "expand the file's weights into floats; answers come more slowly");
+              "expand the file's weights into floats, or into bf16 with --gpu; answers come more "
+              "slowly");
 }
 
 // Products of quantized weights have a fixed order anyway, and products of floats get one.
@@ -156,15 +157,21 @@ int serve(const ServeFlags& flags, const ServeOptions& options, const Session& s
   return 0;
 }
 
+/// On a GPU, weights that are not kept for the runner become bf16.
+static MakeWeight matrices_for(const ServeFlags& flags) {
+  if (!flags.on_gpu.make_runner) return batch_invariant_matrices(flags.floats);
+  return flags.floats ? packed_matrix : flags.on_gpu.make_weight;
+}
+
 static int serve_alone(const ServeFlags& flags) {
   const ServeOptions options = checked_options(flags);
   GgufFile file = open_model(flags.model);
   Bpe bpe = read_tokenizer(file);
-  const MakeWeight make = flags.on_gpu ? packed_matrix : batch_invariant_matrices(flags.floats);
-  const Session session(std::move(file), std::move(bpe), make);
-  return serve(flags, options, session,
-               flags.on_gpu ? flags.on_gpu(session.model, options.engine)
-                            : model_runner(session.model, options.engine));
+  const Session session(std::move(file), std::move(bpe), matrices_for(flags));
+  const MakeRunner& on_gpu = flags.on_gpu.make_runner;
+  return serve(
+      flags, options, session,
+      on_gpu ? on_gpu(session.model, options.engine) : model_runner(session.model, options.engine));
 }
 
 std::vector<std::string> serve_flags() {

@@ -16,13 +16,20 @@ namespace t2t {
 /// How the model is run. The model outlives the runner.
 using MakeRunner = std::function<ModelRunner(const Model& model, const EngineOptions& options)>;
 
+/// What serves a model on a GPU: how the file's matrices are kept until the runner uploads them,
+/// and the runner. Both are empty in a program without kernels.
+struct ServeOnGpu {
+  MakeWeight make_weight = {};
+  MakeRunner make_runner = {};
+};
+
 struct ServeFlags {
   bool serve = false, floats = false;
   std::string model, host = "127.0.0.1", key_file, drafter, origin;
   std::size_t port = 8080, context = 2048, parallel = 16, waiting = 64, cache_tokens = 8192,
               budget = 128;
   std::size_t chunk = 0, drafts = 0, cache_bits = 32, swap = 0;
-  MakeRunner on_gpu = {};  // if given, the model runs there
+  ServeOnGpu on_gpu = {};  // if given, the model runs there
 };
 
 void add_flags(Program& program, ServeFlags& flags);
