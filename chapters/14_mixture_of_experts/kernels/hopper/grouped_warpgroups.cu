@@ -27,9 +27,11 @@ namespace t2t {
 
 namespace {
 
-constexpr int ring_threads = 3 * group_threads, band = 16;  // tiles of rows
+constexpr int ring_threads = 3 * group_threads;
 
 #if T2T_WARPGROUPS
+constexpr int band = 16;  // tiles of rows
+
 struct BlockPlace {
   int row_tile, column_tile;
 };
