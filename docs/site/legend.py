@@ -19,7 +19,7 @@ ALONE = re.compile(r"(?<![\w.+'’^{\\-])(?:B(?=·[TGHL]|, [THGS]| = \d|=\d| seq
 SHAPE = re.compile(r"\[[TBCHGDFVLSNEP0-9 ,·/()+−-]+\]")
 # What else a letter stands for on a page.
 OTHERS = {"15_gpu": "BC", "13_flash_backward": "LD", "17_fine_tuning": "B", "17_rewards": "C", "coming_from": "BTCHGDFVLS", "11_bulk_copies": "B",
-          "11_shared_tiles": "TC", "12_quantize_file": "D", "24_delta_rule": "SVG"}
+          "11_row_kernels": "TC", "11_shared_tiles": "TC", "12_quantize_file": "D", "24_delta_rule": "SVG"}
 
 
 def meanings(formula):

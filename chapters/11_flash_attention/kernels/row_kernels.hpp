@@ -8,8 +8,9 @@
 //   swiglu     y = gate / (1 + exp(−gate)) · up                 chapter 07
 //   product    y = x·Wᵀ, without a library
 //
-// A warp processes a row. All pointers are device memory, all tensors are row-major without gaps,
-// and any size is allowed. block_kernels.hpp makes a block of them.
+// A warp processes a row; 4 or 8 warps share one of over 1024 elements in the norms and in softmax.
+// All pointers are device memory, all tensors are row-major without gaps, and any size is allowed.
+// block_kernels.hpp makes a block of them.
 //
 // Each function throws std::invalid_argument, "T: wanted at least 1, got 0", unless sizes are at
 // least 1 and pointers are not null.
