@@ -286,13 +286,14 @@ TEST_CASE("the kernel fits the shared memory of each GPU") {
 
 TEST_CASE("tables that the kernel cannot read are refused") {
   const auto plan = [](const std::vector<Table>& tables, const std::vector<int>& lengths,
-                       int pages = 6, int page_size = 4) {
-    return plan_sequences(tables, lengths, pages, page_size);
+                       int pages = 6, int page_size = 4, int at_once = 1) {
+    return plan_sequences(tables, lengths, pages, page_size, at_once);
   };
   REFUSES(plan({}, {}), "sequences: wanted at least 1, got 0");
   REFUSES(plan({{0}, {1}}, {1}), "lengths: wanted 2, got 1");
   REFUSES(plan({{0}}, {1}, 0), "pages: wanted at least 1, got 0");
   REFUSES(plan({{0}}, {1}, 6, 0), "positions of a page: wanted at least 1, got 0");
+  REFUSES(plan({{0}}, {1}, 6, 4, 0), "stretches of a block: wanted at least 1, got 0");
   REFUSES(plan({{0}, {1}}, {1, 0}), "sequence 1: wanted 1 to 2147483391 positions, got 0");
   REFUSES(plan({{0}}, {2147483392}, 1, 2147483647),
           "sequence 0: wanted 1 to 2147483391 positions, got 2147483392");

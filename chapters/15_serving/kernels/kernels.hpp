@@ -30,8 +30,9 @@ constexpr int gpu_stretch = 256;
 
 /// What a block computes, for each group of heads: neighbouring stretches of a sequence.
 struct PagedBlock {
-  int sequence, stretch,
-      count;  // the first of its stretches, from the sequence's first, and how many
+  int sequence;
+  int stretch;  // its first, counted from the sequence's first
+  int count;    // of its stretches
 };
 
 /// The sequences of a step: their tables, and how they are cut into stretches.
