@@ -100,11 +100,12 @@ def _decode(results):
 
 
 def _rows(results):
-    found = _found(results, "rows", "kernel", "T")
-    lengths = sorted(_values(found, 1))
-    yield from _head("kernel", [f"T = {T:,}" for T in lengths] + [f"of a copy, T = {T:,}" for T in lengths])
+    found = _found(results, "rows", "kernel", "T", "C")
+    sizes = sorted({key[1:] for key in found})
+    shapes = [f"[{T:,}, {C:,}]" for T, C in sizes]
+    yield from _head("kernel", shapes + [f"of a copy, {shape}" for shape in shapes])
     for kernel in _values(found, 0):
-        mine = [found.get((kernel, T)) for T in lengths]
+        mine = [found.get((kernel, *size)) for size in sizes]
         yield _row(kernel, *(r and f"{1000 * r['ms']:.1f} µs" for r in mine), *(_share(r, "gb_s", r and r["copy_gb_s"]) for r in mine))
 
 
