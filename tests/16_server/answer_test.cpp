@@ -119,6 +119,10 @@ TEST_CASE("log-probabilities are those of the logits, the likeliest first") {
   const TokenLogprobs all = token_logprobs({logits.data(), logits.size()}, 4, 9);
   CHECK(all.likeliest.size() == 5);
   CHECK(all.token.log_p == -std::numeric_limits<double>::infinity());
+}
+
+TEST_CASE("log-probabilities want a token that is there, and logits that are numbers") {
+  const std::vector<float> logits(5);
   REFUSES(token_logprobs({logits.data(), logits.size()}, 5, 1), "the token: wanted 0 to 4, got 5");
   using Limits = std::numeric_limits<float>;
   for (const std::vector<float>& bad : {std::vector<float>{0, Limits::quiet_NaN()},
