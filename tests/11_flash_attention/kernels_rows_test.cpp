@@ -11,7 +11,7 @@
 
 #include "08_block/block.hpp"
 #include "11_flash_attention/kernels/block_kernels.hpp"
-#include "11_flash_attention/kernels/row_kernels.hpp"
+#include "11_flash_attention/kernels/rows/row_kernels.hpp"
 #include "cuda/device.hpp"
 #include "support/all_close.hpp"
 #include "support/hashed_weights.hpp"

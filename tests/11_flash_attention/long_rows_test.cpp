@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "11_flash_attention/kernels/row_kernels.hpp"
+#include "11_flash_attention/kernels/rows/row_kernels.hpp"
 #include "cuda/device.hpp"
 #include "support/hashed_weights.hpp"
 #include "support/kernels/device_numbers.hpp"

@@ -17,7 +17,7 @@
 #include "04_causal_attention/gpu_bench/gpu_problem.hpp"
 #include "04_causal_attention/kernels/attention_naive.hpp"
 #include "11_flash_attention/gpu_bench/gpu_baselines.hpp"
-#include "11_flash_attention/kernels/gpu_rows.hpp"
+#include "11_flash_attention/gpu_bench/gpu_rows.hpp"
 #include "cuda/device.hpp"
 #include "cuda/gpu_bench/gpu_report.hpp"
 

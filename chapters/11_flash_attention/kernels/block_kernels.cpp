@@ -8,7 +8,7 @@
 
 #include "04_causal_attention/kernels/attention_naive.hpp"
 #include "08_block/differences/differences.hpp"
-#include "11_flash_attention/kernels/row_kernels.hpp"
+#include "11_flash_attention/kernels/rows/row_kernels.hpp"
 #include "11_flash_attention/kernels/uploads.hpp"
 #include "shapes.hpp"
 

@@ -6,7 +6,7 @@
 //   rung 2  shared_tiles.cu                          float32  64 queries share tiles of keys
 //   rung 3  tensor_cores.cu                          bf16     products on the tensor cores
 //   rung 4  swizzle_async.cu                         bf16     copies in flight, no bank conflicts
-//   rung 5  decode_split.cu                          bf16     few queries, keys split over the GPU
+//   rung 5  decode/decode_split.cu                   bf16     few queries, keys split over the GPU
 //   rung 6  hopper/bulk_copies.cu                    bf16     a tile is one instruction (TMA)
 //   rung 7  hopper/warpgroup_products.cu             bf16     four warps multiply together (wgmma)
 //   rung 8  hopper/warp_specialized.cu               bf16     a producer copies, consumers multiply
@@ -27,7 +27,7 @@
 // Each function that takes a call throws std::invalid_argument as expect_tiles does.
 #pragma once
 
-#include "11_flash_attention/kernels/decode_scratch.hpp"
+#include "11_flash_attention/kernels/decode/decode_scratch.hpp"
 #include "11_flash_attention/kernels/tile_checks.hpp"
 #include "cuda/tensor_core.hpp"
 

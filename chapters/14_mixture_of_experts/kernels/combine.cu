@@ -8,7 +8,7 @@
 // 4096 tokens and more.
 #include <cstddef>
 
-#include "11_flash_attention/kernels/row_kernels.hpp"
+#include "11_flash_attention/kernels/rows/row_kernels.hpp"
 #include "14_mixture_of_experts/kernels/kernels.hpp"
 #include "cuda/kernel.hpp"
 

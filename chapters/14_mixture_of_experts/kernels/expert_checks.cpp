@@ -3,7 +3,7 @@
 #include <limits>
 #include <string>
 
-#include "11_flash_attention/kernels/row_kernels.hpp"
+#include "11_flash_attention/kernels/rows/row_kernels.hpp"
 #include "14_mixture_of_experts/kernels/kernels.hpp"
 #include "shapes.hpp"
 

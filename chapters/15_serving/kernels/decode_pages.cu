@@ -17,7 +17,7 @@
 // a warp has tiles for 2 steps instead of 3, so that as many blocks fit as before. This should take
 // up to a seventh off the time where there are more stretches than the GPU runs blocks. Never run
 // on a GPU.
-#include "11_flash_attention/kernels/decode_stretches.hpp"
+#include "11_flash_attention/kernels/decode/decode_stretches.hpp"
 #include "15_serving/kernels/kernels.hpp"
 #include "15_serving/kernels/sequence_pages.hpp"
 

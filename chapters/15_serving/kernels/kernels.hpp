@@ -19,7 +19,7 @@
 #include <span>
 #include <vector>
 
-#include "11_flash_attention/kernels/decode_scratch.hpp"
+#include "11_flash_attention/kernels/decode/decode_scratch.hpp"
 #include "cuda/device.hpp"
 #include "cuda/half_types.hpp"
 

@@ -2,7 +2,7 @@
 // contiguous. A thread block copies a store's part, 16 bytes for each thread at a time.
 #include <string>
 
-#include "11_flash_attention/kernels/row_kernels.hpp"
+#include "11_flash_attention/kernels/rows/row_kernels.hpp"
 #include "11_flash_attention/kernels/tile_checks.hpp"
 #include "15_serving/kernels/page_copies.hpp"
 #include "cuda/kernel.hpp"

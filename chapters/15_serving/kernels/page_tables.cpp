@@ -7,7 +7,7 @@
 #include <string>
 
 #include "04_causal_attention/kernels/attention_call.hpp"
-#include "11_flash_attention/kernels/row_kernels.hpp"
+#include "11_flash_attention/kernels/rows/row_kernels.hpp"
 #include "11_flash_attention/kernels/tile_checks.hpp"
 #include "15_serving/kernels/kernels.hpp"
 #include "shapes.hpp"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <string>
 
-#include "11_flash_attention/kernels/row_kernels.hpp"
+#include "11_flash_attention/kernels/rows/row_kernels.hpp"
 #include "15_serving/kernels/prompts.hpp"
 #include "shapes.hpp"
 

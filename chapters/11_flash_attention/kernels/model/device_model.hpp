@@ -19,7 +19,7 @@
 #include <span>
 #include <vector>
 
-#include "11_flash_attention/kernels/decode_scratch.hpp"
+#include "11_flash_attention/kernels/decode/decode_scratch.hpp"
 #include "11_flash_attention/kernels/model/device_matrices.hpp"
 #include "11_flash_attention/kernels/model/device_weights.hpp"
 #include "11_flash_attention/kernels/model/model_kernels.hpp"

@@ -20,7 +20,7 @@
 // positions and sequences hold is not checked.
 #pragma once
 
-#include "11_flash_attention/kernels/row_kernels.hpp"
+#include "11_flash_attention/kernels/rows/row_kernels.hpp"
 #include "cuda/half_types.hpp"
 
 namespace t2t {

@@ -10,7 +10,7 @@
 
 #include "04_causal_attention/kernels/warp_reduce.hpp"
 #include "11_flash_attention/kernels/model/model_kernels.hpp"
-#include "11_flash_attention/kernels/warp_row.hpp"
+#include "11_flash_attention/kernels/rows/warp_row.hpp"
 
 namespace t2t {
 

@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "11_flash_attention/kernels/row_kernels.hpp"
+#include "11_flash_attention/kernels/rows/row_kernels.hpp"
 #include "cuda/kernel.hpp"
 
 namespace t2t {

@@ -11,9 +11,9 @@
 // (RMSNorm) or 4 (LayerNorm), and the sum with RMSNorm 4 instead of 5.
 // Measured: rows of 576 elements, 97 % of a copy on an H100. The kernels for longer rows have never
 // run on a GPU.
-#include "11_flash_attention/kernels/row_kernels.hpp"
-#include "11_flash_attention/kernels/row_parts.hpp"
-#include "11_flash_attention/kernels/warp_row.hpp"
+#include "11_flash_attention/kernels/rows/row_kernels.hpp"
+#include "11_flash_attention/kernels/rows/row_parts.hpp"
+#include "11_flash_attention/kernels/rows/warp_row.hpp"
 #include "cuda/kernel.hpp"
 
 namespace t2t {

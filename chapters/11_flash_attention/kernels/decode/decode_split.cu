@@ -14,7 +14,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "11_flash_attention/kernels/decode_stretches.hpp"
+#include "11_flash_attention/kernels/decode/decode_stretches.hpp"
 #include "11_flash_attention/kernels/kernels.hpp"
 
 namespace t2t {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "04_causal_attention/gpu_bench/gpu_problem.hpp"
-#include "11_flash_attention/kernels/row_kernels.hpp"
+#include "11_flash_attention/kernels/rows/row_kernels.hpp"
 #include "cuda/device.hpp"
 
 namespace t2t {

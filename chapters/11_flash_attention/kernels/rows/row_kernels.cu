@@ -9,9 +9,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "11_flash_attention/kernels/row_kernels.hpp"
-#include "11_flash_attention/kernels/row_parts.hpp"
-#include "11_flash_attention/kernels/warp_row.hpp"
+#include "11_flash_attention/kernels/rows/row_kernels.hpp"
+#include "11_flash_attention/kernels/rows/row_parts.hpp"
+#include "11_flash_attention/kernels/rows/warp_row.hpp"
 #include "cuda/kernel.hpp"
 
 namespace t2t {

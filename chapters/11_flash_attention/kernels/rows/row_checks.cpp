@@ -1,5 +1,5 @@
 // What the row kernels refuse. This file runs on the host.
-#include "11_flash_attention/kernels/row_kernels.hpp"
+#include "11_flash_attention/kernels/rows/row_kernels.hpp"
 #include "shapes.hpp"
 
 namespace t2t {

@@ -17,7 +17,7 @@
 #include "04_causal_attention/kernels/attention_call.hpp"
 #include "04_causal_attention/kernels/warp_reduce.hpp"
 #include "11_flash_attention/kernels/async_tiles.hpp"
-#include "11_flash_attention/kernels/decode_scratch.hpp"
+#include "11_flash_attention/kernels/decode/decode_scratch.hpp"
 #include "11_flash_attention/kernels/fragments.hpp"
 
 namespace t2t {
