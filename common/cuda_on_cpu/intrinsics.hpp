@@ -31,37 +31,49 @@ T __ldg(const T* from) {
 // Real atomics with relaxed order, so that ThreadSanitizer does not report them as races, and still
 // reports a race on other memory that they are wrongly used to protect.
 
+namespace t2t::stand_in {
+
+/// What the operation returns, which is given *at as an atomic object.
+template <class T, class Operation>
+T atomically(T* at, Operation operation) {
+  before_atomic(at);
+  const T result = operation(std::atomic_ref<T>(*at));
+  after_atomic(at);
+  return result;
+}
+
+inline constexpr std::memory_order relaxed = std::memory_order_relaxed;
+
+}  // namespace t2t::stand_in
+
 template <class T>
 T atomicAdd(T* at, T value) {
-  t2t::stand_in::before_atomic(at);
-  const T before = std::atomic_ref<T>(*at).fetch_add(value, std::memory_order_relaxed);
-  t2t::stand_in::after_atomic(at);
-  return before;
+  using namespace t2t::stand_in;
+  return atomically(at, [&](auto there) { return there.fetch_add(value, relaxed); });
 }
 
 template <class T>
 T atomicExch(T* at, T value) {
-  t2t::stand_in::before_atomic(at);
-  const T before = std::atomic_ref<T>(*at).exchange(value, std::memory_order_relaxed);
-  t2t::stand_in::after_atomic(at);
-  return before;
+  using namespace t2t::stand_in;
+  return atomically(at, [&](auto there) { return there.exchange(value, relaxed); });
 }
 
 template <class T>
 T atomicCAS(T* at, T expected, T value) {
-  t2t::stand_in::before_atomic(at);
-  std::atomic_ref<T>(*at).compare_exchange_strong(expected, value, std::memory_order_relaxed);
-  t2t::stand_in::after_atomic(at);
-  return expected;
+  using namespace t2t::stand_in;
+  return atomically(at, [&](auto there) {
+    there.compare_exchange_strong(expected, value, relaxed);
+    return expected;  // or what was there
+  });
 }
 
 template <class T>
 T atomicMax(T* at, T value) {
-  t2t::stand_in::before_atomic(at);
-  std::atomic_ref<T> there(*at);
-  T before = there.load(std::memory_order_relaxed);
-  while (before < value && !there.compare_exchange_weak(before, value, std::memory_order_relaxed)) {
-  }
-  t2t::stand_in::after_atomic(at);
-  return before;
+  using namespace t2t::stand_in;
+  return atomically(at, [&](auto there) {
+    T before = there.load(relaxed);
+    while (before < value && !there.compare_exchange_weak(before, value, relaxed)) {
+    }
+    return before;
+  });
 }

@@ -46,11 +46,21 @@ inline Ids some_ids(std::size_t count, int seed = 1) {
 // Moves of several kinds add up as the root of their number, and the final norm is one more. A
 // logit's move therefore has this standard deviation, relative to the size of all logits; among ten
 // thousand logits, none should be 6 of them off. float32's own roundings are 2^16 times smaller.
-inline double bound(const Model& model, const Tensor<2>& logits) {
+inline double bound_of_roundings(double kinds, const Tensor<2>& logits) {
   double squares = 0;
   for (const float logit : logits) squares += double(logit) * logit / double(logits.size());
-  const double kinds = 10 * double(model.config().L) + 1;
   return 6 * std::sqrt(kinds) * u_bf16 / std::sqrt(3.0) * std::sqrt(squares);
+}
+
+inline double bound(const Model& model, const Tensor<2>& logits) {
+  return bound_of_roundings(10 * double(model.config().L) + 1, logits);
+}
+
+/// With packed weights, a prompt's weights are rounded, too: those that make q, k, v, the heads'
+/// sum, gate, up and the hidden sum, 7 of a layer, with q's and k's passed on twice, and the
+/// head's.
+inline double bound_with_packed_weights(const Model& model, const Tensor<2>& logits) {
+  return bound_of_roundings(19 * double(model.config().L) + 2, logits);
 }
 
 }  // namespace t2t::device_models

@@ -2,7 +2,6 @@
 // on a GPU where one is.
 #include <doctest/doctest.h>
 
-#include <cmath>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "09_language_model/language_model.hpp"
+#include "11_flash_attention/device_models.hpp"
 #include "11_flash_attention/kernels/model/gpu_state.hpp"
 #include "12_quantization/formats/quantize.hpp"
 #include "12_quantization/kernels/stored_matrices.hpp"
@@ -82,19 +82,9 @@ static ModelState stored_state(const Model& model, std::size_t S) {
   return gpu_state(model, S, {}, stored_matrices);
 }
 
-/// As device_models.hpp's bound, in which a layer has 10 roundings to bf16. Here a prompt's weights
-/// are rounded, too: those that make q, k, v, the heads' sum, gate, up and the hidden sum, 7 of a
-/// layer, with q's and k's passed on twice as there, and the head's.
-static double bound(const Model& model, const Tensor<2>& logits) {
-  double squares = 0;
-  for (const float logit : logits) squares += double(logit) * logit / double(logits.size());
-  const double kinds = 19 * double(model.config().L) + 2;
-  return 6 * std::sqrt(kinds) * u_bf16 / std::sqrt(3.0) * std::sqrt(squares);
-}
-
 static void agrees_with_the_formula(const BothModels& both, const Ids& ids) {
   const Tensor<2> want = language_model(ids, both.floats);
-  const double within = bound(both.floats, want);
+  const double within = device_models::bound_with_packed_weights(both.floats, want);
   ModelState state = stored_state(both.stored, 40);
   Tensor<2> logits = empty(ids.size(), both.floats.config().V);
   forward_all(both.stored, state, ids, logits);

@@ -3,13 +3,13 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
-#include <cmath>
 #include <future>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "11_flash_attention/device_models.hpp"
 #include "12_quantization/formats/quantize.hpp"
 #include "12_quantization/kernels/stored_matrices.hpp"
 #include "12_quantization/kernels/stored_weight.hpp"
@@ -20,7 +20,6 @@
 #include "cuda/device.hpp"
 #include "served_tiny.hpp"
 #include "support/all_close.hpp"
-#include "support/kernels/device_numbers.hpp"
 #include "support/refuses.hpp"
 
 namespace t2t::server_on_gpu_test {
@@ -112,14 +111,6 @@ static Tensor<2> logits_of_a_text(const ModelRunner& runner) {
   return logits;
 }
 
-/// As in chapter 12's tests: a layer has 19 roundings to bf16, and there are two more.
-static double bound_with_packed_weights(const Model& model, const Tensor<2>& logits) {
-  double squares = 0;
-  for (const float logit : logits) squares += double(logit) * logit / double(logits.size());
-  const double kinds = 19 * double(model.config().L) + 2;
-  return 6 * std::sqrt(kinds) * u_bf16 / std::sqrt(3.0) * std::sqrt(squares);
-}
-
 TEST_CASE("packed weights stay packed on the device, and give the CPU's logits and answers") {
   const EngineOptions options{.pages = 12, .page_size = 8, .sequences = 3, .budget = 24};
   for (const TensorType type : {TensorType::q8_0, TensorType::q4_0, TensorType::q4_1}) {
@@ -128,7 +119,7 @@ TEST_CASE("packed weights stay packed on the device, and give the CPU's logits a
     const Tensor<2> want = logits_of_a_text(model_runner(floats.model, options));
     const ModelRunner runner = stored_runner(kept.model, options);
     const Tensor<2> got = logits_of_a_text(runner);
-    CHECK(all_close(got, want, bound_with_packed_weights(floats.model, want)));
+    CHECK(all_close(got, want, device_models::bound_with_packed_weights(floats.model, want)));
     // A product of one row does not round packed weights to bf16.
     CHECK(got == logits_of_a_text(gpu_runner(kept.model, options, stored_matrices)));
     CHECK(got != logits_of_a_text(gpu_runner(kept.model, options, bf16_matrices)));

@@ -1,7 +1,7 @@
 // OpenMP's loops on plain threads, for programs in which races between threads are looked for.
 // ThreadSanitizer does not see how the threads of OpenMP's own library wait for each other, and
 // would report races where there are none. These functions take that library's place; what is not
-// here (commands/lib/workbook/races.py knows it) can't be watched.
+// here (the tutor's races.py knows it) can't be watched.
 #include <pthread.h>
 
 #include <atomic>

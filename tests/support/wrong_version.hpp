@@ -1,6 +1,6 @@
-// Wrong versions of a part in one program: commands/lib/workbook/switches.py writes a source in which a
-// function with mistakes asks which of them it is to make. The environment variable T2T_WRONG names
-// the mistake.
+// Wrong versions of a part in one program: the tutor's switches.py writes a source in which a function
+// with mistakes asks which of them it is to make. The environment variable T2T_WRONG names the
+// mistake.
 #pragma once
 
 #include <cstdint>

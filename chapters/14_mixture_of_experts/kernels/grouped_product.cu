@@ -16,8 +16,6 @@
 // memory once. Rows are read again for each tile of columns, from L2 if they fit it. Measured on an
 // H100: 207 to 266 TFLOP/s for hundreds of rows of each expert and more, and 84 to 88 % of a read's
 // bytes per second for 16 tokens.
-#include <algorithm>
-
 #include "14_mixture_of_experts/kernels/expert_products.hpp"
 #include "14_mixture_of_experts/kernels/expert_tiles.hpp"
 #include "14_mixture_of_experts/kernels/kernels.hpp"
@@ -65,20 +63,10 @@ __global__ void __launch_bounds__(product_threads, 4)
 }
 // [/kernel]
 
-/// The sizes that both products require.
-void expect_sizes(const ExpertRows& rows, int C, int F) {
-  expect_expert_rows(rows);
-  expect_width("C", C, 2 * tile_weights);
-  expect_width("F", F, tile_weights);
-}
-
 template <class Product>
 void launch(const ExpertRows& rows, const Product& product) {
   constexpr int columns = tile_weights + Product::apart;
-  // An expert with n rows has (n + 63) / 64 tiles at most, and no more than n.
-  const long choices = long(rows.T) * rows.k;
-  const long most = std::min(choices, (choices + long(rows.E) * (tile_rows - 1)) / tile_rows);
-  const dim3 grid(unsigned(most), (unsigned(product.out) + columns - 1) / columns);
+  const dim3 grid(most_tiles(rows, tile_rows), (unsigned(product.out) + columns - 1) / columns);
   T2T_LAUNCH(grouped_product<Product>, grid, dim3(product_threads), 2 * sizeof(ExpertTiles),
              product, rows.begin, rows.E);
 }
@@ -87,7 +75,7 @@ void launch(const ExpertRows& rows, const Product& product) {
 
 void launch_expert_hidden(const ExpertRows& rows, const bf16* x, const bf16* w_gate,
                           const bf16* w_up, int C, int F, bf16* hidden) {
-  expect_sizes(rows, C, F);
+  expect_products(rows, C, F);
   expect_tensor("x", x);
   expect_tensor("w_gate", w_gate);
   expect_tensor("w_up", w_up);
@@ -97,7 +85,7 @@ void launch_expert_hidden(const ExpertRows& rows, const bf16* x, const bf16* w_g
 
 void launch_expert_results(const ExpertRows& rows, const float* weights, const bf16* hidden,
                            const bf16* w_down, int C, int F, float* results) {
-  expect_sizes(rows, C, F);
+  expect_products(rows, C, F);
   expect_tensor("weights", weights);
   expect_tensor("hidden", hidden);
   expect_tensor("w_down", w_down);

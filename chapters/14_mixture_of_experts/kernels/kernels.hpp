@@ -61,10 +61,11 @@ void launch_combine(const float* results,  // [T·k, C]
                     int T, int k, int C,
                     float* y);  // [T, C]
 
-/// The checks of the functions above: a grid has at most 65535 blocks along y, each of which
-/// computes `columns` columns.
-void expect_expert_rows(const ExpertRows& rows);
-void expect_width(const char* name, int got, int columns);
+/// The checks of the functions above.
+void expect_products(const ExpertRows& rows, int C, int F);
 void expect_tensor(const char* name, const void* memory);
+
+/// How many tiles of up to tile_rows rows, each of one expert, the rows can fill at most.
+unsigned most_tiles(const ExpertRows& rows, int tile_rows);
 
 }  // namespace t2t

@@ -95,13 +95,6 @@ __global__ void __launch_bounds__(ring_threads, 1)
 #endif
 }
 
-/// The sizes that both products require.
-void expect_sizes(const ExpertRows& rows, int C, int F) {
-  expect_expert_rows(rows);
-  expect_width("C", C, 128);  // as wide as grouped_product.cu's
-  expect_width("F", F, 64);
-}
-
 /// Matrices [E, out, in]. With fewer than 64 channels, no tile is copied by the map.
 TensorMap weight_map(const bf16* w, int E, int out, int in) {
   return tensor_map({w, E, out, std::max(1, in / ring_channels), ring_channels,
@@ -111,10 +104,7 @@ TensorMap weight_map(const bf16* w, int E, int out, int in) {
 template <class Product>
 void launch(const ExpertRows& rows, const WeightMaps& maps, const Product& product) {
   constexpr int columns = ring_columns + Product::apart;
-  // An expert with n rows has (n + 127) / 128 tiles at most, and no more than n.
-  const long choices = long(rows.T) * rows.k;
-  const long most = std::min(choices, (choices + long(rows.E) * (ring_rows - 1)) / ring_rows);
-  const dim3 grid(unsigned(most), (unsigned(product.out) + columns - 1) / columns);
+  const dim3 grid(most_tiles(rows, ring_rows), (unsigned(product.out) + columns - 1) / columns);
   T2T_LAUNCH(grouped_warpgroups<Product>, grid, dim3(ring_threads),
              ring_stages * sizeof(ExpertStage), maps, product, rows.begin, rows.E);
 }
@@ -123,7 +113,7 @@ void launch(const ExpertRows& rows, const WeightMaps& maps, const Product& produ
 
 void launch_expert_hidden_warpgroups(const ExpertRows& rows, const bf16* x, const bf16* w_gate,
                                      const bf16* w_up, int C, int F, bf16* hidden) {
-  expect_sizes(rows, C, F);
+  expect_products(rows, C, F);
   expect_tensor("x", x);
   expect_tensor("w_gate", w_gate);
   expect_tensor("w_up", w_up);
@@ -136,7 +126,7 @@ void launch_expert_hidden_warpgroups(const ExpertRows& rows, const bf16* x, cons
 void launch_expert_results_warpgroups(const ExpertRows& rows, const float* weights,
                                       const bf16* hidden, const bf16* w_down, int C, int F,
                                       float* results) {
-  expect_sizes(rows, C, F);
+  expect_products(rows, C, F);
   expect_tensor("weights", weights);
   expect_tensor("hidden", hidden);
   expect_tensor("w_down", w_down);
