@@ -18,7 +18,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "commands/lib"))
 
-from workbook import keys  # noqa: E402
+from workbook.wrong_versions import keys  # noqa: E402
 
 NOTED = pathlib.Path(__file__).with_suffix(".json")
 SERVER = "16_server_test"

@@ -28,7 +28,7 @@ compile_now() {
     { expect_all && exit 1; }
 }
 
-# The same for targets of which CMake does not know, too (commands/lib/workbook/programs.py). Goes
+# The same for targets of which CMake does not know, too (programs.py of the workbook). Goes
 # on after a failure, so that every check that fails is told.
 compile_more() { in_turn compile_more_now "$@" || exit 1; }
 compile_more_now() {
@@ -137,7 +137,7 @@ install_python_tools() {
     tree-sitter==0.26.1 tree-sitter-cpp==0.23.4
 }
 
-# workbook WHAT ARGUMENTS…: runs commands/lib/workbook/WHAT.py (__main__.py). While Python starts,
+# workbook WHAT ARGUMENTS…: runs WHAT.py of commands/lib/workbook (__main__.py). While Python starts,
 # Ctrl-C would show where it stood, so it is ignored until book.py asks for it.
 workbook() {
   expect_build

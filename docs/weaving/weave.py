@@ -46,7 +46,7 @@ import way as ways
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "commands/lib"))
-from workbook import cpp  # noqa: E402
+from workbook.source import cpp  # noqa: E402
 BUILD = pathlib.Path(os.environ.get("T2T_BUILD", ROOT / "build/release"))
 
 
@@ -216,18 +216,19 @@ def _expect_same_text(name, run):
 
 def verdict(chapter, part, mistake):
     """The checks that the wrong version fails, and their numbers, are the same on any machine."""
-    _workbook("from workbook import book, judge, telling; "
+    _workbook("from workbook import book; from workbook.verdict import judge, telling; "
               f"telling.tell(judge.of_program('{chapter}', '{part}', book.BUILD / '{chapter}_wrong_{part}'))", T2T_WRONG=mistake)
 
 
 def examples(chapter, part, program):
-    _workbook(f"from workbook import book, example; program = book.BUILD / '{program}'; cases = example.tried(program).checks; "
+    _workbook(f"from workbook import book; from workbook.commands import example; program = book.BUILD / '{program}'; "
+              "cases = example.tried(program).checks; "
               f"results = example.tried_on_each(dict.fromkeys(example.mistakes_of('{chapter}', '{part}'), program)); "
               f"example.tell('{chapter}', '{part}', cases, results)")
 
 
 def ladder():
-    _workbook("from workbook import parts_list; parts_list.show()", T2T_WORK="/nonexistent/work")
+    _workbook("from workbook.commands import parts_list; parts_list.show()", T2T_WORK="/nonexistent/work")
 
 
 def _workbook(script, **environment):

@@ -17,7 +17,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "commands/lib"))
 
-from workbook import switches  # noqa: E402
+from workbook.programs import switches  # noqa: E402
 
 OVERLAPS = ("overlapped", "persistent")  # after a step's wait for scores comes its softmax, then a wait for the means
 EXPONENTIALS = 64  # of a thread in a step: 64 queries by 128 keys, for 128 threads

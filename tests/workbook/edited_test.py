@@ -10,7 +10,10 @@ import unittest.mock
 
 from learner import BUILD  # first: it says where the modules below are
 
-from workbook import edited, judge, keys, our_checks, plan, rejections, telling, wrong
+from workbook import edited
+from workbook.programs import plan
+from workbook.verdict import judge, our_checks, telling
+from workbook.wrong_versions import keys, rejections, wrong
 
 CHAPTER, PART, SOURCE = "02_normalization", "rms_norm", "chapters/02_normalization/rms_norm.cpp"
 MISTAKE = "sum_for_mean"

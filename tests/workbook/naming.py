@@ -21,7 +21,10 @@ import time
 
 from learner import ROOT  # first: it says where the modules below are
 
-from workbook import book, checks, cpp, diagnosis, judge, switches, written
+from workbook import book, checks, written
+from workbook.programs import switches
+from workbook.source import cpp
+from workbook.verdict import diagnosis, judge
 
 
 @dataclasses.dataclass

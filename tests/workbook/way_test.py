@@ -11,7 +11,10 @@ import unittest
 
 from learner import BUILD, ROOT, WORK  # first: it says where the modules below are
 
-from workbook import book, cmake_commands, cpp, parts_list, plan, skeleton, switches
+from workbook import book
+from workbook.commands import parts_list
+from workbook.programs import cmake_commands, plan, switches
+from workbook.source import cpp, skeleton
 
 WEIGHTS = pathlib.Path(os.environ.get("T2T_WEIGHTS", ROOT / "build/weights/smollm2-135m-instruct.q4_1.gguf"))
 

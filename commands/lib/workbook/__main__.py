@@ -1,8 +1,13 @@
-"""What ./learn runs in Python: python3 workbook MODULE WORDS… calls main of that module."""
+"""What ./learn runs in Python: python3 workbook MODULE WORDS… calls main of that module, in whichever
+folder of this package it is."""
 import importlib
 import pathlib
 import sys
 
-sys.path[0] = str(pathlib.Path(__file__).resolve().parents[1])  # where the package lies
+HERE = pathlib.Path(__file__).resolve().parent
+
+sys.path[0] = str(HERE.parent)
 sys.argv.pop(0)
-importlib.import_module(f"workbook.{sys.argv[0]}").main(*sys.argv[1:])
+[file] = HERE.rglob(f"{sys.argv[0]}.py")
+name = ".".join(file.with_suffix("").relative_to(HERE.parent).parts)
+importlib.import_module(name).main(*sys.argv[1:])

@@ -5,7 +5,10 @@ import unittest
 
 from learner import BUILD  # first: it says where the modules below are
 
-from workbook import book, check, checks, cpp, one_function, progress, telling
+from workbook import book, checks, progress
+from workbook.commands import check
+from workbook.source import cpp
+from workbook.verdict import one_function, telling
 
 PART = "01_embedding", "embedding"
 OURS = book.ours(*PART).read_text()

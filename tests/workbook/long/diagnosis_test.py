@@ -3,7 +3,9 @@ import unittest
 
 import learner  # first: it says where the modules below are
 
-from workbook import book, diagnosis, judge, switches
+from workbook import book
+from workbook.programs import switches
+from workbook.verdict import diagnosis, judge
 
 PART = "02_normalization", "rms_norm"
 

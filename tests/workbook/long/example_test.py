@@ -6,8 +6,9 @@ import unittest.mock
 
 from learner import ROOT  # first: it says where the modules below are
 
-from workbook import book, cpp, example, progress, running, skeleton
-from workbook import parts_list as listed
+from workbook import book, progress, running
+from workbook.commands import example, parts_list as listed
+from workbook.source import cpp, skeleton
 
 PART = "02_normalization", "rms_norm"
 FILE = book.theirs("02_normalization", "rms_norm_examples")

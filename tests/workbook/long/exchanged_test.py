@@ -3,7 +3,9 @@ import unittest
 
 import learner  # first: it says where the modules below are
 
-from workbook import aligned, callers, exchanged, switches, written
+from workbook import written
+from workbook.programs import callers, switches
+from workbook.verdict import aligned, exchanged
 
 PART = "02_normalization", "rms_norm"
 

@@ -9,8 +9,11 @@ import unittest.mock
 import check_names
 from learner import ROOT  # first: it says where the modules below are
 
-from workbook import (book, callers, check, checks, cpp, hint, judge, passing_parts, progress, watch,
-                      written)
+from workbook import book, checks, progress, written
+from workbook.commands import check, hint, passing_parts, watch
+from workbook.programs import callers
+from workbook.source import cpp
+from workbook.verdict import judge
 
 PART = "02_normalization", "rms_norm"
 BY_HAND = "rms_norm: by hand, the row (3, 4) has root mean square sqrt(12.5)"

@@ -11,7 +11,10 @@ import unittest.mock
 
 from learner import BUILD, ROOT, WORK  # first: it says where the modules below are
 
-from workbook import blame, book, cpp, operations, running, skeleton, switches, traces
+from workbook import book, running
+from workbook.differences import blame, operations, traces
+from workbook.programs import switches
+from workbook.source import cpp, skeleton
 
 SCRATCH = tempfile.TemporaryDirectory(prefix="t2t-locate-")
 MODEL = pathlib.Path(SCRATCH.name, "tiny.gguf")

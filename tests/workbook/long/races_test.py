@@ -4,7 +4,8 @@ import unittest.mock
 
 import learner  # first: it says where the modules below are
 
-from workbook import book, judge, races
+from workbook import book
+from workbook.verdict import judge, races
 
 PART = "02_normalization", "rms_norm_rows"
 LOOP = "  for_each_row(T, C, [&](std::size_t t) { rms_norm_row(x.row(t), gain, eps, y.row(t)); });\n"

@@ -10,8 +10,13 @@ import unittest.mock
 import check_names
 from learner import BUILD, ROOT, WORK  # first: it says where the modules below are
 
-from workbook import (book, checks, cpp, judge, missing_functions, mistakes, pages, plan, progress,
-                       running, skeleton, start, switches, traces, written, wrong)
+from workbook import book, checks, progress, running, written
+from workbook.commands import start
+from workbook.differences import traces
+from workbook.programs import missing_functions, plan, switches
+from workbook.source import cpp, pages, skeleton
+from workbook.verdict import judge
+from workbook.wrong_versions import mistakes, wrong
 
 
 def all_parts():
