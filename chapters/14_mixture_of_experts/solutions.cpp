@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "09_language_model/accounts/accounts.hpp"
-#include "14_mixture_of_experts/balance.hpp"
-#include "14_mixture_of_experts/mixture_counts.hpp"
+#include "14_mixture_of_experts/model/mixture_counts.hpp"
+#include "14_mixture_of_experts/training/balance.hpp"
 #include "program/print.hpp"
 
 namespace t2t {

@@ -1,5 +1,5 @@
 // What must be true of what balances the load.
-#include "14_mixture_of_experts/balance.hpp"
+#include "14_mixture_of_experts/training/balance.hpp"
 
 #include <doctest/doctest.h>
 

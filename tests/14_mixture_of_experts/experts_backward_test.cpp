@@ -1,6 +1,6 @@
 // What must be true of the experts' gradients: finite differences in float64, and PyTorch's
 // numbers.
-#include "14_mixture_of_experts/experts_backward.hpp"
+#include "14_mixture_of_experts/training/experts_backward.hpp"
 
 #include <doctest/doctest.h>
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "13_training/differences.hpp"
-#include "14_mixture_of_experts/balance.hpp"
+#include "14_mixture_of_experts/training/balance.hpp"
 #include "20_split_models/expert_layer.hpp"
 #include "20_split_models/expert_parallel/exchange_costs.hpp"
 #include "20_split_models/expert_parallel/expert_capacity.hpp"

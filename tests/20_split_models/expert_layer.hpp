@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "14_mixture_of_experts/experts_backward.hpp"
 #include "14_mixture_of_experts/made.hpp"
+#include "14_mixture_of_experts/training/experts_backward.hpp"
 #include "19_ranks/collectives/range.hpp"
 #include "19_ranks/on_ranks.hpp"
 #include "20_split_models/expert_parallel/expert_ranges.hpp"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "09_language_model/cases.hpp"
-#include "14_mixture_of_experts/mixture_network.hpp"
+#include "14_mixture_of_experts/model/mixture_network.hpp"
 #include "19_ranks/counting/costs.hpp"
 #include "19_ranks/on_ranks.hpp"
 #include "20_split_models/expert_parallel/exchange_costs.hpp"

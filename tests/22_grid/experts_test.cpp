@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "09_language_model/cases.hpp"
-#include "14_mixture_of_experts/mixture_network.hpp"
+#include "14_mixture_of_experts/model/mixture_network.hpp"
 #include "22_grid/tiny_mixture.hpp"
 #include "support/refuses.hpp"
 

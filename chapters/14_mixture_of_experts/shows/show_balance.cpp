@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "14_mixture_of_experts/mixture_counts.hpp"
+#include "14_mixture_of_experts/model/mixture_counts.hpp"
 #include "14_mixture_of_experts/shows/train_side.hpp"
 #include "program/print.hpp"
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "09_language_model/accounts/accounts.hpp"
-#include "14_mixture_of_experts/mixture_counts.hpp"
+#include "14_mixture_of_experts/model/mixture_counts.hpp"
 #include "program/print.hpp"
 
 namespace t2t {

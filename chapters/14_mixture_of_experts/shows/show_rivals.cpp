@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "09_language_model/accounts/accounts.hpp"
-#include "14_mixture_of_experts/mixture_counts.hpp"
+#include "14_mixture_of_experts/model/mixture_counts.hpp"
 #include "14_mixture_of_experts/shows/train_side.hpp"
 #include "program/print.hpp"
 

@@ -9,7 +9,7 @@
 
 #include "01_embedding/embedding.hpp"
 #include "13_training/trainer/trainer.hpp"
-#include "14_mixture_of_experts/mixture_network.hpp"
+#include "14_mixture_of_experts/model/mixture_network.hpp"
 #include "program/print.hpp"
 #include "program/progress.hpp"
 #include "timing/measure.hpp"

@@ -8,7 +8,7 @@
 
 #include "09_language_model/config.hpp"
 #include "13_training/text/passages.hpp"
-#include "14_mixture_of_experts/experts_backward.hpp"
+#include "14_mixture_of_experts/training/experts_backward.hpp"
 
 namespace t2t {
 

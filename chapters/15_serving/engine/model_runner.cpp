@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "09_language_model/fast/forward.hpp"
-#include "14_mixture_of_experts/mixture_network.hpp"
+#include "14_mixture_of_experts/model/mixture_network.hpp"
 #include "15_serving/attention/paged_attention.hpp"
 #include "memory.hpp"
 

@@ -3,7 +3,7 @@
 #include <numeric>
 #include <vector>
 
-#include "14_mixture_of_experts/balance.hpp"
+#include "14_mixture_of_experts/training/balance.hpp"
 #include "19_ranks/collectives/ring.hpp"
 
 namespace t2t {

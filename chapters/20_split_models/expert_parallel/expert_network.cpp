@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "14_mixture_of_experts/mixture_network.hpp"
+#include "14_mixture_of_experts/model/mixture_network.hpp"
 #include "20_split_models/expert_parallel/expert_ranges.hpp"
 
 namespace t2t {

@@ -11,7 +11,7 @@
 // whole. Lepikhin et al. 2020, "GShard"; Fedus et al. 2021, "Switch Transformers".
 #pragma once
 
-#include "14_mixture_of_experts/experts_backward.hpp"
+#include "14_mixture_of_experts/training/experts_backward.hpp"
 #include "20_split_models/expert_parallel/choice_exchange.hpp"
 
 namespace t2t {

@@ -8,7 +8,7 @@
 
 #include <span>
 
-#include "14_mixture_of_experts/experts_backward.hpp"
+#include "14_mixture_of_experts/training/experts_backward.hpp"
 
 namespace t2t {
 

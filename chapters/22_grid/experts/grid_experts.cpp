@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "14_mixture_of_experts/mixture_network.hpp"
+#include "14_mixture_of_experts/model/mixture_network.hpp"
 #include "19_ranks/collectives/values.hpp"
 #include "20_split_models/expert_parallel/expert_ranges.hpp"
 #include "shapes.hpp"

@@ -14,8 +14,8 @@
 
 #include <span>
 
-#include "14_mixture_of_experts/balance.hpp"
 #include "14_mixture_of_experts/experts.hpp"
+#include "14_mixture_of_experts/training/balance.hpp"
 
 namespace t2t {
 

@@ -1,4 +1,4 @@
-#include "14_mixture_of_experts/experts_backward.hpp"
+#include "14_mixture_of_experts/training/experts_backward.hpp"
 
 #include <fmt/core.h>
 

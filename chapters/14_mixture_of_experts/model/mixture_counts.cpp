@@ -1,4 +1,4 @@
-#include "14_mixture_of_experts/mixture_counts.hpp"
+#include "14_mixture_of_experts/model/mixture_counts.hpp"
 
 #include <fmt/core.h>
 

@@ -6,7 +6,7 @@
 
 #include "09_language_model/fast/forward.hpp"
 #include "13_training/backward/training_functions.hpp"
-#include "14_mixture_of_experts/experts_backward.hpp"
+#include "14_mixture_of_experts/training/experts_backward.hpp"
 
 namespace t2t {
 

@@ -1,4 +1,4 @@
-#include "14_mixture_of_experts/upcycle.hpp"
+#include "14_mixture_of_experts/model/upcycle.hpp"
 
 #include <fmt/format.h>
 

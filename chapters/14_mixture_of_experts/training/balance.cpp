@@ -1,4 +1,4 @@
-#include "14_mixture_of_experts/balance.hpp"
+#include "14_mixture_of_experts/training/balance.hpp"
 
 #include <algorithm>
 #include <cmath>

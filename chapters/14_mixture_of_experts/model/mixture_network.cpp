@@ -1,4 +1,4 @@
-#include "14_mixture_of_experts/mixture_network.hpp"
+#include "14_mixture_of_experts/model/mixture_network.hpp"
 
 #include <algorithm>
 #include <stdexcept>
