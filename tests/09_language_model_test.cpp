@@ -315,6 +315,9 @@ TEST_CASE("refusals: configs, with every reason at once") {
   REFUSES(expect_config(config),
           "config: biases: wanted none or those of q, k and v with a gated activation, got swiglu; "
           "the sizes: wanted under 1e18 parameters, got 9e+18");
+  config = preset("llama2-7b");
+  config.block.F = std::size_t(1) << 50;  // each of 3·L matrices has C·F elements
+  REFUSES(expect_config(config), "config: the sizes: wanted under 1e18 parameters, got 4e+20");
   REFUSES(preset("gpt-2"),
           "preset: wanted one of foundry-small, gpt2, smollm2-135m, llama2-7b, got gpt-2");
   CHECK(resized(preset("foundry-small"), {.C = 512, .H = 4}).block.F == 1365);
