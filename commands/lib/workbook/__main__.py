@@ -1,5 +1,5 @@
-"""What ./learn runs in Python: python3 workbook MODULE WORDS… calls main of that module, in whichever
-folder of this package it is."""
+"""What ./learn runs in Python: python3 workbook MODULE WORDS… calls main of that module, in
+whichever folder of this package it is."""
 import importlib
 import pathlib
 import sys
